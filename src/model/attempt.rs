@@ -1,0 +1,172 @@
+//! What an agent is about to do, and the answer to it.
+
+use std::{fmt, path::PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{InvariantId, PlanId, Remedy, Scope, Severity};
+
+/// One thing an attempt would do. Paths are as the agent wrote them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "effect", rename_all = "lowercase")]
+pub enum Effect {
+    /// Write or create a file.
+    Change { path: PathBuf },
+    Delete {
+        path: PathBuf,
+    },
+    Move {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Read {
+        path: PathBuf,
+    },
+    /// A command whose effects are not known.
+    Opaque { command: String },
+}
+
+impl Effect {
+    /// The paths whose content or existence the effect changes.
+    pub fn changed_paths(&self) -> Vec<&PathBuf> {
+        match self {
+            Self::Change { path } | Self::Delete { path } => vec![path],
+            Self::Move { from, to } => vec![from, to],
+            Self::Read { .. } | Self::Opaque { .. } => Vec::new(),
+        }
+    }
+}
+
+/// An action of an agent before it happens, reduced to effects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The agent's own name of the tool, such as `Edit`.
+    pub tool: String,
+    /// The directory that relative paths start from.
+    pub cwd: PathBuf,
+    pub effects: Vec<Effect>,
+    /// The sub-agent that acts, when it is not the root agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
+    /// Made once per hook process, so that a call sent twice after a lost answer counts once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<String>,
+}
+
+/// The canonical target of an action, the same for every spelling of it (semantics section 6).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Signature(pub String);
+
+impl Signature {
+    /// The signature of a change to the file at `path`: relative to the project root where it
+    /// lies inside, else absolute.
+    pub fn of_path(path: &str) -> Self {
+        Self(format!("path:{path}"))
+    }
+
+    /// The target without its kind, for people.
+    pub fn target(&self) -> &str {
+        self.0.split_once(':').map_or(&self.0, |(_, target)| target)
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One invariant that one attempt would break.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Breach {
+    pub invariant_id: InvariantId,
+    /// The clause as the model reads it.
+    pub text: String,
+    #[serde(flatten)]
+    pub scope: Scope,
+    pub severity: Severity,
+    pub remedy: Remedy,
+    pub signature: Signature,
+    /// The path that breaks it, as it is shown.
+    pub path: String,
+    /// What may be done instead.
+    pub allowed: String,
+    /// Which strike of this plan, invariant and signature this is; 0 when it counts none.
+    pub strike: u32,
+    /// The strike that halts; `None` when none does.
+    pub limit: Option<u32>,
+}
+
+/// How often one action ran into one invariant within one plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Strike {
+    pub plan_id: PlanId,
+    pub invariant_id: InvariantId,
+    pub signature: Signature,
+    pub count: u32,
+    pub last_at: Timestamp,
+    /// The calls that were counted last, so that a repeated call is not counted again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nonces: Vec<String>,
+}
+
+/// The answer to an attempt in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VerdictKind {
+    Allow,
+    /// Allowed, with something the model is told.
+    Warn,
+    Deny,
+    Halt,
+}
+
+impl VerdictKind {
+    /// The word of the command line, the screen and the JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Warn => "warn",
+            Self::Deny => "deny",
+            Self::Halt => "halt",
+        }
+    }
+}
+
+/// The answer to an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub verdict: VerdictKind,
+    /// What the model reads; empty for a plain allow.
+    #[serde(default)]
+    pub reason: String,
+    #[serde(default)]
+    pub breaches: Vec<Breach>,
+}
+
+impl Verdict {
+    /// Nothing stands against the attempt.
+    pub fn allow() -> Self {
+        Self {
+            verdict: VerdictKind::Allow,
+            reason: String::new(),
+            breaches: Vec::new(),
+        }
+    }
+
+    /// A denial that no single breach explains.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self {
+            verdict: VerdictKind::Deny,
+            reason: reason.into(),
+            breaches: Vec::new(),
+        }
+    }
+
+    /// Whether the attempt may happen.
+    pub fn lets_through(&self) -> bool {
+        matches!(self.verdict, VerdictKind::Allow | VerdictKind::Warn)
+    }
+}

@@ -1,0 +1,169 @@
+//! The event log: what happened, in order, each entry chained to the one before.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Attempt, Decision, Enforcement, Invariant, InvariantId, Phase, Plan, PlanId, Project, Session,
+    Transition, Verdict, Violation,
+};
+
+/// The hash that the first event is chained to.
+pub const GENESIS_HASH: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// Why a plan record changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum PlanChange {
+    Entered { phase: Phase },
+    Blocked { transition: Transition },
+    Halted { reason: String },
+    /// A person resumed it; the counts of these invariants start again.
+    Resumed { cleared: Vec<InvariantId> },
+    Cancelled,
+    Completed,
+    /// An agent's session began or ended in it.
+    Session,
+}
+
+/// What happened. The four names of the seeds, and the program's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum EventKind {
+    InvariantAdded {
+        invariant: Invariant,
+    },
+    InvariantEdited {
+        invariant: Invariant,
+    },
+    InvariantRemoved {
+        invariant: Invariant,
+    },
+    InvariantRestored {
+        invariant: Invariant,
+    },
+    ProjectBound {
+        project: Project,
+    },
+    PlanCreated {
+        plan: Plan,
+    },
+    PlanChanged {
+        plan: Plan,
+        #[serde(flatten)]
+        change: PlanChange,
+    },
+    SessionStarted {
+        session: Session,
+    },
+    SessionEnded {
+        session: Session,
+    },
+    /// An attempt and its answer; with breaches, they are counted as strikes.
+    Attempted {
+        plan_id: PlanId,
+        agent: String,
+        session: String,
+        attempt: Attempt,
+        #[serde(flatten)]
+        verdict: Verdict,
+    },
+    /// One per invariant whose violation stands at a reconciliation or is reported.
+    InvariantViolated {
+        plan_id: PlanId,
+        violation: Violation,
+    },
+    /// One per enforcement record.
+    InvariantEnforced {
+        plan_id: PlanId,
+        record: Enforcement,
+    },
+    /// Once per reconciliation.
+    InvariantReconciled {
+        plan_id: PlanId,
+        #[serde(default)]
+        transition: Option<Transition>,
+        success: bool,
+        effective: usize,
+        conflicts_detected: usize,
+        conflicts_resolved: usize,
+        decisions: Vec<Decision>,
+        violated_ids: Vec<InvariantId>,
+    },
+    /// A violation no longer stands: corrected or waived.
+    CorrectionApplied {
+        plan_id: PlanId,
+        violation: Violation,
+    },
+}
+
+impl EventKind {
+    /// The event's name as it stands in the log, such as `INVARIANT_ADDED`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::InvariantAdded { .. } => "INVARIANT_ADDED",
+            Self::InvariantEdited { .. } => "INVARIANT_EDITED",
+            Self::InvariantRemoved { .. } => "INVARIANT_REMOVED",
+            Self::InvariantRestored { .. } => "INVARIANT_RESTORED",
+            Self::ProjectBound { .. } => "PROJECT_BOUND",
+            Self::PlanCreated { .. } => "PLAN_CREATED",
+            Self::PlanChanged { .. } => "PLAN_CHANGED",
+            Self::SessionStarted { .. } => "SESSION_STARTED",
+            Self::SessionEnded { .. } => "SESSION_ENDED",
+            Self::Attempted { .. } => "ATTEMPTED",
+            Self::InvariantViolated { .. } => "INVARIANT_VIOLATED",
+            Self::InvariantEnforced { .. } => "INVARIANT_ENFORCED",
+            Self::InvariantReconciled { .. } => "INVARIANT_RECONCILED",
+            Self::CorrectionApplied { .. } => "CORRECTION_APPLIED",
+        }
+    }
+
+    /// The plan it is about, when it is about one.
+    pub fn plan_id(&self) -> Option<PlanId> {
+        match self {
+            Self::PlanCreated { plan } | Self::PlanChanged { plan, .. } => Some(plan.id),
+            Self::SessionStarted { session } | Self::SessionEnded { session } => Some(session.plan),
+            Self::Attempted { plan_id, .. }
+            | Self::InvariantViolated { plan_id, .. }
+            | Self::InvariantEnforced { plan_id, .. }
+            | Self::InvariantReconciled { plan_id, .. }
+            | Self::CorrectionApplied { plan_id, .. } => Some(*plan_id),
+            _ => None,
+        }
+    }
+}
+
+/// An entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// 1 for the first entry of a store; no number is left out.
+    pub seq: u64,
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_is_what_json_says() {
+        let plan_id: PlanId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+        let kind = EventKind::InvariantReconciled {
+            plan_id,
+            transition: Some(Transition::ExecutePlan),
+            success: true,
+            effective: 4,
+            conflicts_detected: 1,
+            conflicts_resolved: 1,
+            decisions: Vec::new(),
+            violated_ids: Vec::new(),
+        };
+        let event = Event { seq: 7, at: Timestamp::UNIX_EPOCH, kind };
+        let json = serde_json::to_value(&event).unwrap();
+        assert_eq!(json["event"], event.kind.name());
+        assert_eq!(json["seq"], 7);
+        assert_eq!(serde_json::from_value::<Event>(json).unwrap(), event);
+    }
+}

@@ -1,0 +1,196 @@
+//! Plans, the projects they work in and the agent sessions bound to them.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{ActionName, InvariantId, PlanId, ProjectName};
+
+/// Where a plan stands in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    Action,
+    Strategize,
+    Execute,
+    Apply,
+}
+
+impl Phase {
+    /// The phases a person sees move, in order.
+    pub const SHOWN: [Phase; 3] = [Self::Strategize, Self::Execute, Self::Apply];
+
+    /// The word of the command line, the screen and the JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Action => "action",
+            Self::Strategize => "strategize",
+            Self::Execute => "execute",
+            Self::Apply => "apply",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How a plan stands within its phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PhaseState {
+    Queued,
+    Processing,
+    Complete,
+    Blocked,
+    Halted,
+    Errored,
+    Cancelled,
+    Applied,
+}
+
+impl PhaseState {
+    /// The word of the command line, the screen and the JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Processing => "processing",
+            Self::Complete => "complete",
+            Self::Blocked => "blocked",
+            Self::Halted => "halted",
+            Self::Errored => "errored",
+            Self::Cancelled => "cancelled",
+            Self::Applied => "applied",
+        }
+    }
+}
+
+impl fmt::Display for PhaseState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A step from one phase to the next. Each runs reconciliation first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transition {
+    StartStrategize,
+    ExecutePlan,
+    ApplyPlan,
+}
+
+impl Transition {
+    /// The phase that the transition leads to.
+    pub fn target(self) -> Phase {
+        match self {
+            Self::StartStrategize => Phase::Strategize,
+            Self::ExecutePlan => Phase::Execute,
+            Self::ApplyPlan => Phase::Apply,
+        }
+    }
+
+    /// The command that asks for it, as `plan VERB`.
+    pub fn verb(self) -> &'static str {
+        self.target().as_str()
+    }
+
+    /// The transition that leads out of `phase`, if any.
+    pub fn after(phase: Phase) -> Option<Self> {
+        match phase {
+            Phase::Action => Some(Self::StartStrategize),
+            Phase::Strategize => Some(Self::ExecutePlan),
+            Phase::Execute => Some(Self::ApplyPlan),
+            Phase::Apply => None,
+        }
+    }
+}
+
+/// One piece of work in one project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub id: PlanId,
+    pub project: ProjectName,
+    /// The template it was made from; `None` for the automatic plan of a session.
+    #[serde(default)]
+    pub action: Option<ActionName>,
+    #[serde(default)]
+    pub parent: Option<PlanId>,
+    /// The parameters bound by `plan use --set`.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+    pub phase: Phase,
+    pub state: PhaseState,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// When each phase was entered.
+    #[serde(default)]
+    pub entered: BTreeMap<Phase, Timestamp>,
+    /// Made for a session because no person had chosen a plan.
+    #[serde(default)]
+    pub automatic: bool,
+    /// The agent at work in it, as its adapter names it.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// The transition that reconciliation refused, while the state is `blocked`.
+    #[serde(default)]
+    pub blocked: Option<Transition>,
+    /// What blocks, while the state is `blocked`.
+    #[serde(default)]
+    pub violated_ids: Vec<InvariantId>,
+    /// Why the run was halted, while the state is `halted`.
+    #[serde(default)]
+    pub halt_reason: Option<String>,
+    /// The state to return to when a person resumes a halted plan.
+    #[serde(default)]
+    pub resume_to: Option<PhaseState>,
+}
+
+impl Plan {
+    /// Whether its work is over: applied, cancelled, or an automatic one that completed.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, PhaseState::Applied | PhaseState::Cancelled)
+            || (self.automatic && self.state == PhaseState::Complete)
+    }
+
+    /// Whether agents are denied everything until a person resumes it.
+    pub fn is_halted(&self) -> bool {
+        self.state == PhaseState::Halted
+    }
+}
+
+/// A named place where plans work. Several directories may carry one name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    pub name: ProjectName,
+    #[serde(default)]
+    pub roots: Vec<PathBuf>,
+    /// The plan a person chose last with `plan use`.
+    #[serde(default)]
+    pub current_plan: Option<PlanId>,
+}
+
+/// One run of one agent, bound to a plan for as long as it lasts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    pub agent: String,
+    /// The agent's own name of its root session; sub-agents share it.
+    pub session: String,
+    pub plan: PlanId,
+    pub project: ProjectName,
+    /// The project directory as the agent sees it; patterns are anchored here.
+    pub root: PathBuf,
+    pub started_at: Timestamp,
+    #[serde(default)]
+    pub ended_at: Option<Timestamp>,
+}
+
+impl Session {
+    /// Whether the agent has not said that it left.
+    pub fn is_live(&self) -> bool {
+        self.ended_at.is_none()
+    }
+}

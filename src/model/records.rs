@@ -1,0 +1,112 @@
+//! What reconciliation leaves behind: conflicts, decisions, enforcement records, violations.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{DecisionId, Invariant, InvariantId, PlanId, ScopeKind, Severity, Transition, ViolationId};
+
+/// Two invariants with the same key, and how precedence settled it (CleverAgents seed).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConflictRecord {
+    pub text: String,
+    pub winner_id: InvariantId,
+    pub loser_id: InvariantId,
+    pub winner_scope: ScopeKind,
+    pub loser_scope: ScopeKind,
+    pub resolution: String,
+}
+
+/// The decision behind one resolved conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReconciliationDecision {
+    pub winner: Invariant,
+    pub loser: Invariant,
+    /// Such as `plan scope > project scope`.
+    pub rationale: String,
+    pub timestamp: Timestamp,
+}
+
+/// That one effective invariant was looked at in one reconciliation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enforcement {
+    pub invariant_id: InvariantId,
+    pub enforced: bool,
+    pub actor_response: String,
+    pub decision_id: DecisionId,
+}
+
+/// The kinds of node in a plan's decision tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// One reconciliation: the root of what it decided.
+    InvariantEnforced,
+    /// One conflict that precedence resolved.
+    ConflictResolved,
+}
+
+/// A node of a plan's decision tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    pub id: DecisionId,
+    pub plan_id: PlanId,
+    #[serde(default)]
+    pub parent: Option<DecisionId>,
+    pub kind: DecisionKind,
+    pub at: Timestamp,
+    pub summary: String,
+    #[serde(default)]
+    pub invariant_ids: Vec<InvariantId>,
+}
+
+/// Whether a violation still stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum ViolationStatus {
+    Open,
+    /// A correction made it no longer true.
+    Corrected { at: Timestamp, by: String },
+    /// A person let it stand, with a reason.
+    Waived { at: Timestamp, reason: String },
+}
+
+/// An invariant that does not hold (reference seed, with what a person needs to act on it).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    pub id: ViolationId,
+    pub plan_id: PlanId,
+    pub invariant_id: InvariantId,
+    pub violated_text: String,
+    pub severity: Severity,
+    pub details: String,
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub status: ViolationStatus,
+}
+
+impl Violation {
+    /// Whether it still stands.
+    pub fn is_open(&self) -> bool {
+        self.status == ViolationStatus::Open
+    }
+
+    /// Whether it keeps a transition from happening: open, and of severity `error`.
+    pub fn blocks(&self) -> bool {
+        self.is_open() && self.severity == Severity::Error
+    }
+}
+
+/// The outcome of one reconciliation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReconciliationResult {
+    pub plan_id: PlanId,
+    #[serde(default)]
+    pub transition: Option<Transition>,
+    pub resolved_invariants: Vec<Invariant>,
+    pub conflicts_detected: usize,
+    pub conflicts_resolved: usize,
+    pub decisions: Vec<ReconciliationDecision>,
+    pub conflicts: Vec<ConflictRecord>,
+    pub violated_ids: Vec<InvariantId>,
+    pub success: bool,
+}

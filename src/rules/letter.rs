@@ -1,0 +1,262 @@
+//! Letter checks: whether a change to a path breaks `no_edits_outside` or `untouched`.
+//!
+//! All patterns of a plan are compiled into one automaton over relative paths and one over
+//! absolute paths, so that a check costs one pass over the path however many rules there are.
+
+use std::path::Path;
+
+use regex::bytes::{RegexSet, RegexSetBuilder};
+
+use super::glob::{Glob, GlobError};
+use crate::model::LetterCheck;
+
+/// What patterns are compiled against.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PatternEnv<'a> {
+    /// Stands for `~/`.
+    pub home: Option<&'a Path>,
+    /// The project lies on a file system that does not tell upper from lower case.
+    pub fold_case: bool,
+}
+
+/// A place on disk that an attempt would change, in one spelling.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Bytes of the path relative to the project root; `None` when it lies outside.
+    pub relative: Option<&'a [u8]>,
+    /// Bytes of the absolute path.
+    pub absolute: &'a [u8],
+    /// In a scratch folder outside the project: nobody's business, unless named absolutely.
+    pub scratch: bool,
+    /// The whole of what lies under the path goes too (a deletion or a move).
+    pub subtree: bool,
+}
+
+/// The compiled letter checks of one plan. Index `i` answers for the `i`-th check given.
+#[derive(Debug)]
+pub struct LetterSet {
+    checks: Vec<Compiled>,
+    relative: Patterns,
+    absolute: Patterns,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    untouched: bool,
+    /// For `untouched`, the text before the first wildcard, to see it inside a deleted folder.
+    prefix: Option<(bool, String)>,
+}
+
+/// Patterns in sets of bounded size, each pattern with the check it belongs to.
+#[derive(Debug, Default)]
+struct Patterns {
+    sets: Vec<RegexSet>,
+    owners: Vec<u32>,
+}
+
+const SET_SIZE: usize = 256;
+
+impl LetterSet {
+    /// Compiles the checks.
+    ///
+    /// # Errors
+    /// The index of the first check that does not compile, with its fault. A check is never
+    /// left out.
+    pub fn compile<'a>(
+        checks: impl IntoIterator<Item = &'a LetterCheck>,
+        env: PatternEnv<'_>,
+    ) -> Result<Self, (usize, GlobError)> {
+        let mut compiled = Vec::new();
+        let (mut relative, mut absolute) = (Vec::new(), Vec::new());
+        for (index, check) in checks.into_iter().enumerate() {
+            let untouched = matches!(check, LetterCheck::Untouched(_));
+            let mut prefix = None;
+            for pattern in check.patterns() {
+                let glob = Glob::parse(pattern, env.home).map_err(|e| (index, e))?;
+                let mut regex = glob.regex;
+                if untouched {
+                    // What is guarded is guarded with everything below it.
+                    regex.truncate(regex.len() - r"\z".len());
+                    regex.push_str(r"(?:/(?s-u:.)*)?\z");
+                    prefix = Some((glob.absolute, glob.literal_prefix));
+                }
+                let list = if glob.absolute { &mut absolute } else { &mut relative };
+                list.push((regex, index as u32));
+            }
+            compiled.push(Compiled { untouched, prefix });
+        }
+        let build = |list: Vec<(String, u32)>| {
+            Patterns::build(list, env.fold_case).map_err(|owner| {
+                let fault = super::glob::GlobFault::TooLarge;
+                (owner, GlobError { pattern: String::new(), column: 1, fault })
+            })
+        };
+        Ok(Self {
+            checks: compiled,
+            relative: build(relative)?,
+            absolute: build(absolute)?,
+        })
+    }
+
+    /// How many checks it holds.
+    pub fn len(&self) -> usize {
+        self.checks.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.checks.is_empty()
+    }
+
+    /// The indices of the checks that a change to `place` breaks, ascending.
+    pub fn broken_by(&self, place: Place<'_>) -> Vec<usize> {
+        let mut matched = vec![false; self.checks.len()];
+        if let Some(relative) = place.relative {
+            self.relative.mark(relative, &mut matched);
+        }
+        self.absolute.mark(place.absolute, &mut matched);
+        let nobodys_business = place.scratch && place.relative.is_none();
+        self.checks
+            .iter()
+            .zip(&matched)
+            .enumerate()
+            .filter(|(_, (check, matched))| match check.untouched {
+                true => **matched || (place.subtree && check.lies_under(place)),
+                false => !**matched && !nobodys_business,
+            })
+            .map(|(index, _)| index)
+            .collect()
+    }
+}
+
+impl Compiled {
+    /// Whether the guarded path lies in the folder at `place`.
+    fn lies_under(&self, place: Place<'_>) -> bool {
+        let Some((absolute, prefix)) = &self.prefix else {
+            return false;
+        };
+        let folder = if *absolute { Some(place.absolute) } else { place.relative };
+        folder.is_some_and(|folder| {
+            prefix
+                .as_bytes()
+                .strip_prefix(folder)
+                .is_some_and(|rest| rest.first() == Some(&b'/'))
+        })
+    }
+}
+
+impl Patterns {
+    fn build(list: Vec<(String, u32)>, fold_case: bool) -> Result<Self, usize> {
+        let mut sets = Vec::new();
+        for chunk in list.chunks(SET_SIZE) {
+            let set = RegexSetBuilder::new(chunk.iter().map(|(regex, _)| regex))
+                .case_insensitive(fold_case)
+                .size_limit(256 << 20)
+                .dfa_size_limit(8 << 20)
+                .build()
+                .map_err(|_| chunk[0].1 as usize)?;
+            sets.push(set);
+        }
+        let owners = list.into_iter().map(|(_, owner)| owner).collect();
+        Ok(Self { sets, owners })
+    }
+
+    fn mark(&self, path: &[u8], matched: &mut [bool]) {
+        for (number, set) in self.sets.iter().enumerate() {
+            for hit in set.matches(path).iter() {
+                matched[self.owners[number * SET_SIZE + hit] as usize] = true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(checks: &[LetterCheck]) -> LetterSet {
+        let env = PatternEnv { home: Some(Path::new("/home/mira")), fold_case: false };
+        LetterSet::compile(checks, env).unwrap()
+    }
+
+    fn outside(patterns: &[&str]) -> LetterCheck {
+        LetterCheck::NoEditsOutside(patterns.iter().map(|p| (*p).to_owned()).collect())
+    }
+
+    fn untouched(pattern: &str) -> LetterCheck {
+        LetterCheck::Untouched(pattern.to_owned())
+    }
+
+    fn inside(path: &str) -> Place<'_> {
+        Place { relative: Some(path.as_bytes()), absolute: b"/w/?", scratch: false, subtree: false }
+    }
+
+    fn elsewhere(path: &str, scratch: bool) -> Place<'_> {
+        Place { relative: None, absolute: path.as_bytes(), scratch, subtree: false }
+    }
+
+    #[test]
+    fn both_forms_are_checked_at_once() {
+        let set = set(&[outside(&["src/**", "docs/*.md"]), untouched("tests/test_sync.py")]);
+        for (path, broken) in [
+            ("src/a.rs", vec![]),
+            ("docs/a.md", vec![]),
+            ("docs/x/a.md", vec![0]),
+            ("README.md", vec![0]),
+            ("tests/test_sync.py", vec![0, 1]),
+            ("vendor/src/x", vec![0]),
+        ] {
+            assert_eq!(set.broken_by(inside(path)), broken, "{path}");
+        }
+    }
+
+    #[test]
+    fn untouched_covers_what_lies_below() {
+        let set = set(&[untouched("tests"), untouched("db/")]);
+        assert_eq!(set.broken_by(inside("tests/a/b.py")), [0]);
+        assert_eq!(set.broken_by(inside("tests")), [0]);
+        assert_eq!(set.broken_by(inside("tests2/a")), Vec::<usize>::new());
+        assert_eq!(set.broken_by(inside("db/1.sql")), [1]);
+    }
+
+    #[test]
+    fn removing_a_folder_removes_the_guarded_file_in_it() {
+        let set = set(&[untouched("tests/unit/test_sync.py")]);
+        for (folder, hit) in [("tests", true), ("tests/unit", true), ("test", false), ("src", false)] {
+            let place = Place { subtree: true, ..inside(folder) };
+            assert_eq!(!set.broken_by(place).is_empty(), hit, "{folder}");
+            assert!(set.broken_by(inside(folder)).is_empty(), "{folder}");
+        }
+    }
+
+    #[test]
+    fn outside_the_root_only_absolute_patterns_match() {
+        let set = set(&[outside(&["**", "~/notes/*.md"]), untouched("/srv/db/**")]);
+        assert_eq!(set.broken_by(elsewhere("/etc/hosts", false)), [0]);
+        assert!(set.broken_by(elsewhere("/home/mira/notes/a.md", false)).is_empty());
+        assert!(set.broken_by(elsewhere("/tmp/x", true)).is_empty());
+        assert_eq!(set.broken_by(elsewhere("/srv/db/x", true)), [1]);
+    }
+
+    #[test]
+    fn case_folds_where_the_file_system_folds_it() {
+        let env = PatternEnv { home: None, fold_case: true };
+        let set = LetterSet::compile(&[untouched("tests/Sync.py")], env).unwrap();
+        assert_eq!(set.broken_by(inside("TESTS/sync.PY")), [0]);
+    }
+
+    #[test]
+    fn a_fault_refuses_the_whole_set_and_names_the_check() {
+        let checks = [untouched("a"), untouched("src/[x")];
+        let (index, error) = LetterSet::compile(&checks, PatternEnv::default()).unwrap_err();
+        assert_eq!((index, error.column), (1, 5));
+    }
+
+    #[test]
+    fn thousands_of_patterns_keep_their_owners() {
+        let checks: Vec<_> = (0..1000).map(|n| untouched(&format!("dir{n}/file{n}.py"))).collect();
+        let set = set(&checks);
+        assert_eq!(set.broken_by(inside("dir777/file777.py")), [777]);
+        assert_eq!(set.len(), 1000);
+    }
+}
