@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Attempt, Decision, Enforcement, Invariant, InvariantId, Phase, Plan, PlanId, Project, Session,
-    Transition, Verdict, Violation,
+    Signature, Transition, Verdict, Violation,
 };
 
 /// The hash that the first event is chained to.
@@ -18,8 +18,10 @@ pub enum PlanChange {
     Entered { phase: Phase },
     Blocked { transition: Transition },
     Halted { reason: String },
-    /// A person resumed it; the counts of these invariants start again.
-    Resumed { cleared: Vec<InvariantId> },
+    /// A person resumed it; these counts start again.
+    Resumed {
+        cleared: Vec<(InvariantId, Signature)>,
+    },
     Cancelled,
     Completed,
     /// An agent's session began or ended in it.

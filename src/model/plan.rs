@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ActionName, InvariantId, PlanId, ProjectName};
+use super::{ActionName, InvariantId, PlanId, ProjectName, Signature};
 
 /// Where a plan stands in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -144,6 +144,9 @@ pub struct Plan {
     /// Why the run was halted, while the state is `halted`.
     #[serde(default)]
     pub halt_reason: Option<String>,
+    /// The counts that halted it; resuming clears them.
+    #[serde(default)]
+    pub halted_by: Vec<(InvariantId, Signature)>,
     /// The state to return to when a person resumes a halted plan.
     #[serde(default)]
     pub resume_to: Option<PhaseState>,

@@ -1,5 +1,7 @@
 //! The text of an invariant: cleaned once at the door, so that a person and an agent read the same.
 
+use std::borrow::Cow;
+
 /// The longest text of an invariant, in Unicode scalar values after cleaning.
 pub const MAX_TEXT: usize = 2000;
 
@@ -38,6 +40,23 @@ pub fn hidden_char_name(c: char) -> Option<String> {
 /// Whether `c` is one that [`hidden_char_name`] names.
 pub fn is_hidden(c: char) -> bool {
     hidden_char_name(c).is_some()
+}
+
+/// Foreign text made safe to show and to put into a prompt: every character that cannot be seen
+/// becomes a visible mark such as `<U+001B>`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) {
+            out.push_str(&format!("<U+{:04X}>", c as u32));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// Normalises line ends, trims, and refuses what cannot be seen. A zero-width joiner
@@ -104,6 +123,13 @@ mod tests {
             let error = clean_text(text).unwrap_err().to_string();
             assert!(error.contains(place), "{error}");
         }
+    }
+
+    #[test]
+    fn foreign_text_becomes_visible() {
+        assert_eq!(visible("src/a.rs"), "src/a.rs");
+        assert_eq!(visible("a\u{1b}]52;c\u{7}b\u{202e}"), "a<U+001B>]52;c<U+0007>b<U+202E>");
+        assert_eq!(visible("é\u{9b}x"), "é<U+009B>x");
     }
 
     #[test]

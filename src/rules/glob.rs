@@ -131,6 +131,18 @@ impl Glob {
     }
 }
 
+/// Writes a literal path as a pattern that matches it and nothing else.
+pub fn escape(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
 /// The parameters `{name}` of a pattern with their columns, in order.
 pub fn parameters(pattern: &str) -> Vec<(String, usize)> {
     let chars: Vec<char> = pattern.chars().collect();

@@ -1,1 +1,274 @@
+//! Floor 2: the store. The only folder that knows redb.
+//!
+//! One file, one writer (`SingleWriter`). Everything arrives as a [`Batch`]: events for the
+//! log and rows for the tables, applied in one transaction. `docs/store.md` has the tables.
 
+mod codec;
+mod error;
+mod log;
+mod tables;
+
+use std::{
+    fs,
+    io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use redb::{Builder, ConcurrencyMode, Database, ReadableDatabase, ReadableTable};
+
+pub use error::StoreError;
+pub use log::{LogFault, LogReport};
+
+use crate::model::{
+    DecisionId, Decision, Enforcement, Event, Invariant, InvariantId, Plan, PlanId, Project,
+    Session, Signature, Strike, Violation,
+};
+use codec::{decode, encode};
+use tables::*;
+
+/// The schema this program writes. A newer one is refused, an older one is migrated.
+pub const SCHEMA: u32 = 1;
+
+const CACHE_BYTES: usize = 32 << 20;
+
+/// A row that a batch writes. Keys follow from the values.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Row {
+    Invariant(Invariant),
+    Plan(Plan),
+    Project(Project),
+    Session(Session),
+    Strike(Strike),
+    /// The count starts again.
+    StrikeCleared(PlanId, InvariantId, Signature),
+    Violation(Violation),
+    Decision(Decision),
+    Enforcement(PlanId, Enforcement),
+}
+
+/// What one transaction writes.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub events: Vec<Event>,
+    pub rows: Vec<Row>,
+}
+
+impl Batch {
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.rows.is_empty()
+    }
+}
+
+/// All that an engine keeps in memory, as it stood at the last commit.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    pub invariants: Vec<Invariant>,
+    pub plans: Vec<Plan>,
+    pub projects: Vec<Project>,
+    pub sessions: Vec<Session>,
+    pub strikes: Vec<Strike>,
+    pub violations: Vec<Violation>,
+    /// The number of the last event; 0 for an empty log.
+    pub seq: u64,
+}
+
+/// An open store: the one writer of its file.
+pub struct Store {
+    db: Database,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store at `path` for writing, and makes it when it is not there. The folder is
+    /// made with mode 0700, the file with 0600.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] while another process writes; a newer schema; a file that is no
+    /// store; what the disk reports.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)
+                .map_err(|e| StoreError::io(path, "create its folder", &e))?;
+        }
+        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(StoreError::io(path, "create it", &e)),
+        }
+        let db = Builder::new()
+            .set_cache_size(CACHE_BYTES)
+            .set_concurrency_mode(ConcurrencyMode::SingleWriter)
+            .create(path)
+            .map_err(|e| StoreError::open(path, e))?;
+        let store = Self { db, path: path.to_owned() };
+        store.prepare()?;
+        Ok(store)
+    }
+
+    /// Where the file lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn fail<E: Into<redb::Error>>(&self, doing: &'static str) -> impl Fn(E) -> StoreError + '_ {
+        move |error| StoreError::redb(&self.path, doing, error.into())
+    }
+
+    /// Checks the schema, and makes all tables in a new file.
+    fn prepare(&self) -> Result<(), StoreError> {
+        let fail = "read its schema version";
+        let found = {
+            let read = self.db.begin_read().map_err(self.fail(fail))?;
+            match read.open_table(META) {
+                Ok(meta) => {
+                    let value = meta.get("schema").map_err(self.fail(fail))?;
+                    match value {
+                        Some(v) => Some(decode::<u32>(v.value(), &self.path, "meta", "schema")?),
+                        None => None,
+                    }
+                }
+                Err(redb::TableError::TableDoesNotExist(_)) => None,
+                Err(e) => return Err(self.fail(fail)(e)),
+            }
+        };
+        match found {
+            Some(SCHEMA) => Ok(()),
+            Some(found) => Err(StoreError::Schema { path: self.path.clone(), found, known: SCHEMA }),
+            None => self.create_tables(),
+        }
+    }
+
+    fn create_tables(&self) -> Result<(), StoreError> {
+        let doing = "create its tables";
+        let txn = self.db.begin_write().map_err(self.fail(doing))?;
+        {
+            let mut meta = txn.open_table(META).map_err(self.fail(doing))?;
+            let value = encode(&SCHEMA)?;
+            meta.insert("schema", value.as_slice()).map_err(self.fail(doing))?;
+            for table in ROW_TABLES {
+                txn.open_table(table).map_err(self.fail(doing))?;
+            }
+            txn.open_table(EVENTS).map_err(self.fail(doing))?;
+        }
+        txn.commit().map_err(self.fail(doing))
+    }
+
+    /// Writes a batch in one transaction; returns when it is durable.
+    ///
+    /// # Errors
+    /// What the disk reports. Nothing of the batch is then written.
+    pub fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+        let doing = "write";
+        let txn = self.db.begin_write().map_err(self.fail(doing))?;
+        for row in &batch.rows {
+            let (table, key, value) = encode_row(row)?;
+            let mut table = txn.open_table(table).map_err(self.fail(doing))?;
+            match value {
+                Some(value) => {
+                    table.insert(key.as_slice(), value.as_slice()).map_err(self.fail(doing))?;
+                }
+                None => {
+                    table.remove(key.as_slice()).map_err(self.fail(doing))?;
+                }
+            }
+        }
+        if !batch.events.is_empty() {
+            self.append_events(&txn, &batch.events)?;
+        }
+        // Revisions are kept for ever, so that an edit can be seen and undone.
+        let mut revisions = txn.open_table(REVISIONS).map_err(self.fail(doing))?;
+        for row in &batch.rows {
+            if let Row::Invariant(invariant) = row {
+                let key = revision_key(invariant.id, invariant.revision);
+                let value = encode(invariant)?;
+                revisions.insert(key.as_slice(), value.as_slice()).map_err(self.fail(doing))?;
+            }
+        }
+        drop(revisions);
+        txn.commit().map_err(self.fail(doing))
+    }
+
+    /// Reads all that an engine keeps in memory.
+    ///
+    /// # Errors
+    /// A record that cannot be read stops the load and is named; it is never skipped.
+    pub fn load(&self) -> Result<Loaded, StoreError> {
+        Ok(Loaded {
+            invariants: self.all(INVARIANTS)?,
+            plans: self.all(PLANS)?,
+            projects: self.all(PROJECTS)?,
+            sessions: self.all(SESSIONS)?,
+            strikes: self.all(STRIKES)?,
+            violations: self.all(VIOLATIONS)?,
+            seq: self.head()?.0,
+        })
+    }
+
+    /// All revisions of an invariant, oldest first.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub fn history(&self, id: InvariantId) -> Result<Vec<Invariant>, StoreError> {
+        self.range(REVISIONS, &id.to_bytes())
+    }
+
+    /// The decision tree of a plan, oldest node first.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub fn decisions(&self, plan: PlanId) -> Result<Vec<Decision>, StoreError> {
+        self.range(DECISIONS, &plan.to_bytes())
+    }
+
+    /// The enforcement records that one decision of a plan made.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub fn enforcements(
+        &self,
+        plan: PlanId,
+        decision: DecisionId,
+    ) -> Result<Vec<Enforcement>, StoreError> {
+        let mut prefix = plan.to_bytes().to_vec();
+        prefix.extend(decision.to_bytes());
+        self.range(ENFORCEMENTS, &prefix)
+    }
+
+    fn all<T: serde::de::DeserializeOwned>(&self, table: RowTable) -> Result<Vec<T>, StoreError> {
+        self.range(table, &[])
+    }
+
+    /// The values whose keys start with `prefix`, in the order of their keys.
+    fn range<T: serde::de::DeserializeOwned>(
+        &self,
+        table: RowTable,
+        prefix: &[u8],
+    ) -> Result<Vec<T>, StoreError> {
+        use redb::TableHandle;
+        let doing = "read";
+        let read = self.db.begin_read().map_err(self.fail(doing))?;
+        let name = table.name().to_owned();
+        let open = read.open_table(table).map_err(self.fail(doing))?;
+        let mut out = Vec::new();
+        for entry in open.range(prefix..).map_err(self.fail(doing))? {
+            let (key, value) = entry.map_err(self.fail(doing))?;
+            if !key.value().starts_with(prefix) {
+                break;
+            }
+            out.push(decode(value.value(), &self.path, &name, &hex(key.value()))?);
+        }
+        Ok(out)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+use std::os::unix::fs::PermissionsExt;
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::model::{EventKind, Layer, Origin, Scope, Severity};
+
+fn invariant(n: u64, revision: u32) -> Invariant {
+    Invariant {
+        id: InvariantId(ulid::Ulid::from_parts(n, 1)),
+        text: format!("invariant {n}"),
+        scope: Scope::Global,
+        layer: Layer::Plain,
+        severity: Severity::Error,
+        non_overridable: false,
+        active: true,
+        created_at: Timestamp::UNIX_EPOCH,
+        revision,
+        origin: Origin::User,
+        on_invariant_breach: None,
+    }
+}
+
+fn batch(first: u64, count: u64) -> Batch {
+    let mut batch = Batch::default();
+    for seq in first..first + count {
+        let kind = EventKind::InvariantAdded { invariant: invariant(seq, 1) };
+        batch.events.push(Event { seq, at: Timestamp::UNIX_EPOCH, kind });
+        batch.rows.push(Row::Invariant(invariant(seq, 1)));
+    }
+    batch
+}
+
+fn fresh() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("data/invar.redb")).unwrap();
+    (dir, store)
+}
+
+#[test]
+fn what_was_committed_is_loaded_after_reopening() {
+    let (dir, store) = fresh();
+    store.commit(&batch(1, 3)).unwrap();
+    drop(store);
+    let store = Store::open(&dir.path().join("data/invar.redb")).unwrap();
+    let loaded = store.load().unwrap();
+    assert_eq!(loaded.invariants, [invariant(1, 1), invariant(2, 1), invariant(3, 1)]);
+    assert_eq!(loaded.seq, 3);
+    assert_eq!(store.events(1, 10).unwrap().len(), 2);
+    assert_eq!(store.events(0, 1).unwrap()[0].seq, 1);
+}
+
+#[test]
+fn every_revision_is_kept() {
+    let (_dir, store) = fresh();
+    for revision in 1..=3 {
+        let rows = vec![Row::Invariant(invariant(1, revision))];
+        store.commit(&Batch { events: Vec::new(), rows }).unwrap();
+    }
+    let history = store.history(invariant(1, 1).id).unwrap();
+    assert_eq!(history.iter().map(|i| i.revision).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(store.load().unwrap().invariants.len(), 1);
+}
+
+#[test]
+fn file_and_folder_are_for_the_owner_alone() {
+    let (dir, store) = fresh();
+    let mode = |p: &Path| fs::metadata(p).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(store.path()), 0o600);
+    assert_eq!(mode(&dir.path().join("data")), 0o700);
+}
+
+#[test]
+fn a_second_writer_is_refused_with_a_sentence() {
+    let (_dir, store) = fresh();
+    let error = Store::open(store.path()).err().unwrap();
+    assert!(matches!(error, StoreError::Locked { .. }));
+    assert!(error.to_string().contains("in use by another process"), "{error}");
+}
+
+#[test]
+fn a_newer_schema_is_refused() {
+    let (_dir, store) = fresh();
+    let path = store.path().to_owned();
+    let txn = store.db.begin_write().unwrap();
+    txn.open_table(META).unwrap().insert("schema", encode(&9u32).unwrap().as_slice()).unwrap();
+    txn.commit().unwrap();
+    drop(store);
+    let error = Store::open(&path).err().unwrap().to_string();
+    assert!(error.contains("schema 9") && error.contains("newer invar"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_store_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("invar.redb");
+    fs::write(&path, "hello, I am a text file and no store at all").unwrap();
+    let error = Store::open(&path).err().unwrap();
+    assert!(!matches!(error, StoreError::Locked { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap().len(), 43, "it is left as it was");
+}
+
+#[test]
+fn an_unreadable_record_is_named_and_not_skipped() {
+    let (_dir, store) = fresh();
+    store.commit(&batch(1, 2)).unwrap();
+    let txn = store.db.begin_write().unwrap();
+    let key = invariant(1, 1).id.to_bytes();
+    txn.open_table(INVARIANTS).unwrap().insert(key.as_slice(), b"\x01{".as_slice()).unwrap();
+    txn.commit().unwrap();
+    let error = store.load().unwrap_err().to_string();
+    assert!(error.contains(&hex(&key)) && error.contains("`invariants`"), "{error}");
+}
+
+#[test]
+fn a_good_log_verifies() {
+    let (_dir, store) = fresh();
+    assert_eq!(store.verify_log().unwrap(), LogReport { verified: 0, first_fault: None });
+    store.commit(&batch(1, 3)).unwrap();
+    store.commit(&batch(4, 2)).unwrap();
+    assert_eq!(store.verify_log().unwrap(), LogReport { verified: 5, first_fault: None });
+}
+
+#[test]
+fn an_edit_a_deletion_and_a_cut_tail_are_told_apart() {
+    let tamper = |change: &dyn Fn(&mut redb::Table<u64, &[u8]>)| {
+        let (_dir, store) = fresh();
+        store.commit(&batch(1, 5)).unwrap();
+        let txn = store.db.begin_write().unwrap();
+        change(&mut txn.open_table(EVENTS).unwrap());
+        txn.commit().unwrap();
+        store.verify_log().unwrap()
+    };
+    let edited = tamper(&|table| {
+        let mut bytes = table.get(3).unwrap().unwrap().value().to_vec();
+        let at = bytes.windows(11).position(|w| w == b"invariant 3").unwrap();
+        bytes[at] = b'I';
+        table.insert(3, bytes.as_slice()).unwrap();
+    });
+    assert_eq!((edited.verified, edited.first_fault), (2, Some(LogFault::Edited { seq: 3 })));
+    let deleted = tamper(&|table| drop(table.remove(2).unwrap()));
+    assert_eq!((deleted.verified, deleted.first_fault), (1, Some(LogFault::Deleted { seq: 2 })));
+    let cut = tamper(&|table| drop(table.remove(5).unwrap()));
+    assert_eq!(cut.first_fault, Some(LogFault::CutTail { last: 4, expected: 5 }));
+    let beyond = tamper(&|table| {
+        let bytes = table.get(5).unwrap().unwrap().value().to_vec();
+        table.insert(6, bytes.as_slice()).unwrap();
+    });
+    assert_eq!(beyond.first_fault, Some(LogFault::BeyondHead { seq: 6 }));
+}
