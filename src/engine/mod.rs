@@ -1,1 +1,30 @@
+//! Floor 3: the engine. Owns the store, decides and records; asked through [`EngineHandle`].
+//!
+//! [`core`] decides on what [`state`] holds; [`writer`] makes it durable; [`host`] runs it as a
+//! background task with subscribers and the socket; [`client`] and [`handle`] reach it.
 
+pub mod builtin;
+pub mod client;
+pub mod config;
+pub mod core;
+pub mod handle;
+pub mod host;
+pub mod link;
+pub mod locations;
+pub mod message;
+pub mod ops;
+pub mod places;
+pub mod protocol;
+mod socket;
+pub mod state;
+pub mod writer;
+
+pub use client::{Session, open_session};
+pub use config::Config;
+pub use handle::{EngineHandle, Notice, Subscription};
+pub use locations::Locations;
+pub use protocol::{Call, EngineError, Reply};
+pub use state::State;
+
+#[cfg(test)]
+mod tests;

@@ -65,9 +65,9 @@ pub struct Decision {
 pub enum ViolationStatus {
     Open,
     /// A correction made it no longer true.
-    Corrected { at: Timestamp, by: String },
+    Corrected { resolved_at: Timestamp, by: String },
     /// A person let it stand, with a reason.
-    Waived { at: Timestamp, reason: String },
+    Waived { resolved_at: Timestamp, reason: String },
 }
 
 /// An invariant that does not hold (reference seed, with what a person needs to act on it).

@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use redb::{Builder, ConcurrencyMode, Database, ReadableDatabase, ReadableTable};
+use redb::{Builder, ConcurrencyMode, Database, ReadableDatabase};
 
 pub use error::StoreError;
 pub use log::{LogFault, LogReport};

@@ -2,6 +2,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use jiff::Timestamp;
 
+use redb::ReadableTable;
+
 use super::*;
 use crate::model::{EventKind, Layer, Origin, Scope, Severity};
 

@@ -1,0 +1,344 @@
+//! The deciding part of an engine: calls in, replies and a batch of writes out. It touches no
+//! store; reads that need one are answered by the [`writer`](super::writer).
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use ulid::Ulid;
+
+use super::{
+    Call, Config, EngineError, Locations, Reply,
+    places::{Root, resolve},
+    protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved},
+    state::{State, project_root},
+};
+use crate::{
+    model::{
+        Event, EventKind, Invariant, InvariantId, Plan, PlanId, Remedy, Scope, ViolationId,
+    },
+    rules::{
+        glob::GlobError,
+        letter::{LetterSet, PatternEnv},
+        merge::{Merged, merge},
+        normalise::Keyed,
+    },
+    store::Batch,
+};
+
+/// The compiled effective set of one plan in one project directory.
+pub(super) struct Compiled {
+    pub root: Root,
+    /// What each check of `set` stands for, in its order.
+    pub letters: Vec<Arc<Keyed>>,
+    pub set: LetterSet,
+}
+
+/// Why a plan's letter checks cannot be run: the invariant and its fault. Fails closed.
+#[derive(Debug, Clone)]
+pub(super) struct Uncheckable {
+    pub invariant: InvariantId,
+    pub error: GlobError,
+}
+
+/// Decides calls on a [`State`].
+pub struct Core {
+    pub(super) state: State,
+    pub(super) built_in: Vec<Arc<Keyed>>,
+    pub(super) home: PathBuf,
+    pub(super) scratch: Vec<PathBuf>,
+    pub(super) remedy: Remedy,
+    compiled: HashMap<(PlanId, PathBuf), Arc<Compiled>>,
+    last_id: Ulid,
+}
+
+impl Core {
+    /// An engine's mind over what a store holds.
+    pub fn new(state: State, locations: &Locations, config: &Config) -> Self {
+        let mut scratch: Vec<PathBuf> = config.paths.scratch.clone();
+        scratch.extend(config.paths.scratch.iter().map(|s| resolve(s)));
+        scratch.sort();
+        scratch.dedup();
+        Self {
+            state,
+            built_in: super::builtin::invariants(locations).into_iter().map(Keyed::new).collect(),
+            home: locations.home.clone(),
+            scratch,
+            remedy: config.remedy.on_invariant_breach,
+            compiled: HashMap::new(),
+            last_id: Ulid::nil(),
+        }
+    }
+
+    /// What it knows.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Starts again from another state, after a failed write.
+    pub(super) fn reset(&mut self, state: State) {
+        self.state = state;
+        self.compiled.clear();
+    }
+
+    /// Decides one call. Events go into `out` and are already part of the state.
+    ///
+    /// # Errors
+    /// What the caller did wrong, or what blocks. Events in `out` count nevertheless: a blocked
+    /// transition is recorded.
+    pub fn handle(&mut self, call: Call, out: &mut Batch) -> Result<Reply, EngineError> {
+        match call {
+            Call::Ping => Ok(Reply::Pong { pid: std::process::id() }),
+            Call::Snapshot => Ok(Reply::Snapshot(Box::new(self.snapshot()))),
+            Call::Add { invariant, cwd, plan } => self.add(invariant, &cwd, plan, out),
+            Call::Edit { id, patch } => self.edit(&id, patch, out),
+            Call::Remove { id } => self.remove(&id, out),
+            Call::Restore { id } => self.restore(&id, out),
+            Call::Show { id } => {
+                let invariant = self.find_invariant(&id)?.invariant.clone();
+                Ok(Reply::Invariant(Box::new(invariant)))
+            }
+            Call::List { scope, plan, removed } => self.list(scope, plan, removed),
+            Call::Effective { of } => Ok(Reply::Effective(Box::new(self.effective(of)?))),
+            Call::PlanUse { action, project, params, parent } => {
+                self.plan_use(action, project, params, parent, out)
+            }
+            Call::PlanTransition { plan, transition } => {
+                let plan = self.find_plan(&plan)?.id;
+                let result = self.transition(plan, transition, out)?;
+                Ok(Reply::Reconciled(Box::new(result)))
+            }
+            Call::PlanResume { plan } => self.plan_resume(&plan, out),
+            Call::PlanCancel { plan } => self.plan_cancel(&plan, out),
+            Call::PlanShow { plan } => Ok(Reply::Plan(Box::new(self.find_plan(&plan)?.clone()))),
+            Call::PlanList => Ok(Reply::Plans(self.state.plans.values().cloned().collect())),
+            Call::ProjectBind { name, root } => self.project_bind(name, &root, out),
+            Call::ProjectList => {
+                Ok(Reply::Projects(self.state.projects.values().cloned().collect()))
+            }
+            Call::Enforce { plan, violated, response } => {
+                self.enforce(&plan, &violated, &response, out)
+            }
+            Call::Resolve { violation, waive } => self.resolve_violation(&violation, waive, out),
+            Call::Violations { plan } => {
+                let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
+                let all = self.state.violations.values();
+                let wanted = all.filter(|v| plan.is_none_or(|p| v.plan_id == p));
+                Ok(Reply::Violations(wanted.cloned().collect()))
+            }
+            Call::Strikes { plan } => {
+                let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
+                let all = self.state.strikes.values();
+                let wanted = all.filter(|s| plan.is_none_or(|p| s.plan_id == p));
+                Ok(Reply::Strikes(wanted.cloned().collect()))
+            }
+            Call::Hook(call) => Ok(Reply::Hook(Box::new(self.hook(call, out)))),
+            Call::History { .. } | Call::Decisions { .. } | Call::Events { .. } | Call::LogVerify => {
+                Err(EngineError::Failed("this read belongs to the store; please report it".into()))
+            }
+        }
+    }
+
+    /// All that a screen shows.
+    pub fn snapshot(&self) -> super::protocol::Snapshot {
+        self.state.snapshot(self.built_in.iter().map(|k| k.invariant.clone()).collect())
+    }
+
+    /// Records an event: numbered, applied to the state, and put into the batch.
+    pub(super) fn emit(&mut self, out: &mut Batch, kind: EventKind) {
+        match &kind {
+            EventKind::InvariantAdded { invariant }
+            | EventKind::InvariantRemoved { invariant }
+            | EventKind::InvariantRestored { invariant } => self.forget(&invariant.scope.clone()),
+            EventKind::InvariantEdited { invariant } => {
+                let before = self.state.invariants.get(&invariant.id);
+                let before = before.map(|k| k.invariant.scope.clone());
+                let after = invariant.scope.clone();
+                self.forget(&after);
+                if let Some(before) = before.filter(|b| *b != after) {
+                    self.forget(&before);
+                }
+            }
+            _ => {}
+        }
+        let event = Event { seq: self.state.seq + 1, at: Timestamp::now(), kind };
+        out.rows.extend(self.state.apply(&event));
+        out.events.push(event);
+    }
+
+    /// Drops the compiled sets that an edit in `scope` touches.
+    fn forget(&mut self, scope: &Scope) {
+        let plans = &self.state.plans;
+        self.compiled.retain(|(id, _), _| {
+            plans.get(id).is_some_and(|plan| match scope {
+                Scope::Global => false,
+                Scope::Project(name) => plan.project != *name,
+                Scope::Action(name) => plan.action.as_ref() != Some(name),
+                Scope::Plan(id) => plan.id != *id,
+            })
+        });
+    }
+
+    /// A new id, greater than all that this engine gave before, so that ids order by age.
+    pub(super) fn new_id(&mut self) -> Ulid {
+        let fresh = Ulid::generate();
+        self.last_id = if fresh > self.last_id {
+            fresh
+        } else {
+            self.last_id.increment().unwrap_or(fresh)
+        };
+        self.last_id
+    }
+
+    /// The merge for one plan.
+    pub(super) fn merged(&self, plan: &Plan) -> Merged {
+        merge(&self.state.collect_for_plan(plan))
+    }
+
+    /// The compiled letter checks of a plan whose agent works in `root`.
+    pub(super) fn compiled(
+        &mut self,
+        plan: PlanId,
+        root: &Path,
+    ) -> Result<Arc<Compiled>, Uncheckable> {
+        let key = (plan, root.to_owned());
+        if let Some(found) = self.compiled.get(&key) {
+            return Ok(Arc::clone(found));
+        }
+        let merged = self.state.plans.get(&plan).map(|p| self.merged(p)).unwrap_or_default();
+        let letters: Vec<Arc<Keyed>> = self
+            .built_in
+            .iter()
+            .chain(&merged.effective)
+            .filter(|k| k.invariant.layer.letter().is_some())
+            .cloned()
+            .collect();
+        let root = Root::new(root);
+        let env = PatternEnv { home: Some(&self.home), fold_case: root.fold_case };
+        let checks = letters.iter().filter_map(|k| k.invariant.layer.letter());
+        let set = LetterSet::compile(checks, env).map_err(|(index, error)| Uncheckable {
+            invariant: letters[index].invariant.id,
+            error,
+        })?;
+        let compiled = Arc::new(Compiled { root, letters, set });
+        self.compiled.insert(key, Arc::clone(&compiled));
+        Ok(compiled)
+    }
+
+    fn effective(&self, of: EffectiveOf) -> Result<EffectiveSet, EngineError> {
+        let (plan_id, collected) = match of {
+            EffectiveOf::Global => (None, self.state.collect(None, None)),
+            EffectiveOf::Project(name) => (None, self.state.collect(Some(&name), None)),
+            EffectiveOf::Action(name) => (None, self.state.collect(None, Some(&name))),
+            EffectiveOf::Plan(plan) => {
+                let plan = self.find_plan(&plan)?;
+                (Some(plan.id), self.state.collect_for_plan(plan))
+            }
+        };
+        let merged = merge(&collected);
+        Ok(EffectiveSet {
+            plan_id,
+            invariants: merged.effective.iter().map(|k| k.invariant.clone()).collect(),
+            conflicts_resolved: merged
+                .shadowed
+                .iter()
+                .map(|s| Resolved {
+                    overridden: s.loser.invariant.clone(),
+                    by: s.winner.invariant.clone(),
+                    rationale: s.rationale.clone(),
+                })
+                .collect(),
+            built_in: self.built_in.iter().map(|k| k.invariant.clone()).collect(),
+        })
+    }
+
+    fn list(
+        &self,
+        scope: Option<Scope>,
+        plan: Option<PlanRef>,
+        removed: bool,
+    ) -> Result<Reply, EngineError> {
+        let scope = match plan {
+            Some(plan) => Some(Scope::Plan(self.find_plan(&plan)?.id)),
+            None => scope,
+        };
+        let wanted = |i: &Invariant| {
+            (i.active || removed) && scope.as_ref().is_none_or(|scope| i.scope == *scope)
+        };
+        let all = self.state.invariants.values().map(|k| &k.invariant);
+        Ok(Reply::Invariants(all.filter(|i| wanted(i)).cloned().collect()))
+    }
+
+    /// The plan that a person names.
+    ///
+    /// # Errors
+    /// No plan, or several.
+    pub fn find_plan(&self, reference: &PlanRef) -> Result<&Plan, EngineError> {
+        if reference.text == "@" {
+            let project = self.state.project_of(&project_root(&reference.cwd));
+            return self.state.current_plan(&project).ok_or_else(|| EngineError::NotFound {
+                what: "a current plan of project".into(),
+                name: project.to_string(),
+                hint: "make one with `invar plan use ACTION --project NAME`".into(),
+            });
+        }
+        let id = unique("plan", &reference.text, self.state.plans.keys(), "see `invar plan list`")?;
+        Ok(&self.state.plans[&id])
+    }
+
+    /// The invariant that a person names by its id or a unique prefix.
+    ///
+    /// # Errors
+    /// No invariant, or several.
+    pub fn find_invariant(&self, text: &str) -> Result<&Arc<Keyed>, EngineError> {
+        let ids = self.state.invariants.keys();
+        match unique("invariant", text, ids, "see `invar list --all`") {
+            Ok(id) => Ok(&self.state.invariants[&id]),
+            Err(error) => self
+                .built_in
+                .iter()
+                .find(|k| k.invariant.id.to_string().eq_ignore_ascii_case(text))
+                .ok_or(error),
+        }
+    }
+
+    /// The violation that a person names by its id or a unique prefix.
+    pub(super) fn find_violation(&self, text: &str) -> Result<ViolationId, EngineError> {
+        unique("violation", text, self.state.violations.keys(), "see `invar violations`")
+    }
+}
+
+/// The shortest prefix that may stand for an id.
+const MIN_PREFIX: usize = 4;
+
+fn unique<'a, T: std::fmt::Display + Copy + 'a>(
+    what: &str,
+    text: &str,
+    ids: impl Iterator<Item = &'a T>,
+    hint: &str,
+) -> Result<T, EngineError> {
+    let wanted = text.trim().to_ascii_uppercase();
+    let found: Vec<T> = ids
+        .filter(|id| wanted.len() >= MIN_PREFIX && id.to_string().starts_with(&wanted))
+        .copied()
+        .collect();
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(EngineError::NotFound {
+            what: what.into(),
+            name: text.into(),
+            hint: match wanted.len() < MIN_PREFIX {
+                true => format!("give at least {MIN_PREFIX} characters of the id; {hint}"),
+                false => hint.into(),
+            },
+        }),
+        several => Err(EngineError::NotUnique {
+            what: what.into(),
+            name: text.into(),
+            candidates: several.iter().take(4).map(ToString::to_string).collect(),
+        }),
+    }
+}

@@ -1,0 +1,201 @@
+//! How everyone asks an engine: the same calls whether it runs in this process or in another.
+
+use std::{collections::HashMap, path::Path, sync::{Arc, Mutex, PoisonError}};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::UnixStream,
+    sync::{mpsc, oneshot},
+};
+
+use super::{
+    Call, EngineError, Reply,
+    host::Msg,
+    protocol::{PROTOCOL, Request, Response, Snapshot},
+    writer::Answer,
+};
+use crate::model::Event;
+
+/// How many notices wait for a subscriber before the next ones are counted instead of kept.
+pub const NOTICES: usize = 4096;
+
+/// What a subscriber is told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    Event(Arc<Event>),
+    /// So many events did not fit; ask for a snapshot.
+    Lagged { missed: u64 },
+}
+
+/// A subscription: the state at its start and everything after. It ends with its engine.
+#[derive(Debug)]
+pub struct Subscription {
+    pub snapshot: Box<Snapshot>,
+    pub notices: mpsc::Receiver<Notice>,
+}
+
+/// A reference to an engine; cheap to clone.
+#[derive(Clone)]
+pub struct EngineHandle(Inner);
+
+#[derive(Clone)]
+enum Inner {
+    Local(std::sync::mpsc::Sender<Msg>),
+    Remote(Arc<Remote>),
+}
+
+/// An engine that went away.
+fn gone() -> EngineError {
+    EngineError::Busy("the engine ended before it answered; try again".into())
+}
+
+impl EngineHandle {
+    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>) -> Self {
+        Self(Inner::Local(sender))
+    }
+
+    /// Connects to the engine that listens at `socket`.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub async fn connect(socket: &Path) -> Result<Self, EngineError> {
+        let stream = UnixStream::connect(socket).await.map_err(|e| {
+            EngineError::Busy(format!("no engine answers at {}: {e}", socket.display()))
+        })?;
+        Ok(Self(Inner::Remote(Arc::new(Remote::start(stream)))))
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// What the engine answers, or that it went away.
+    pub async fn call(&self, call: Call) -> Answer {
+        match &self.0 {
+            Inner::Local(sender) => {
+                let (reply, answer) = oneshot::channel();
+                sender.send(Msg::Call { call: Box::new(call), reply }).map_err(|_| gone())?;
+                answer.await.map_err(|_| gone())?
+            }
+            Inner::Remote(remote) => remote.call(call, None).await,
+        }
+    }
+
+    /// Asks for the state and for all events from there on.
+    ///
+    /// # Errors
+    /// The engine went away.
+    pub async fn subscribe(&self) -> Result<Subscription, EngineError> {
+        let (sender, notices) = mpsc::channel(NOTICES);
+        let snapshot = match &self.0 {
+            Inner::Local(engine) => {
+                let (reply, answer) = oneshot::channel();
+                engine.send(Msg::Subscribe { sender, reply }).map_err(|_| gone())?;
+                answer.await.map_err(|_| gone())?
+            }
+            Inner::Remote(remote) => match remote.call(Call::Snapshot, Some(sender)).await? {
+                Reply::Snapshot(snapshot) => snapshot,
+                other => {
+                    return Err(EngineError::Failed(format!("unexpected answer {other:?}")));
+                }
+            },
+        };
+        Ok(Subscription { snapshot, notices })
+    }
+}
+
+/// The client's end of a socket.
+struct Remote {
+    lines: mpsc::Sender<String>,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    next_id: u64,
+    answers: HashMap<u64, oneshot::Sender<Answer>>,
+    subscriber: Option<mpsc::Sender<Notice>>,
+    closed: bool,
+}
+
+impl Remote {
+    fn start(stream: UnixStream) -> Self {
+        let (read, mut write) = stream.into_split();
+        let (lines, mut outgoing) = mpsc::channel::<String>(64);
+        let waiting = Arc::new(Mutex::new(Waiting::default()));
+        tokio::spawn(async move {
+            while let Some(line) = outgoing.recv().await {
+                if write.write_all(line.as_bytes()).await.is_err() {
+                    break;
+                }
+            }
+        });
+        let shared = Arc::clone(&waiting);
+        tokio::spawn(async move {
+            let mut read = BufReader::new(read).lines();
+            while let Ok(Some(line)) = read.next_line().await {
+                let Ok(response) = serde_json::from_str::<Response>(&line) else { break };
+                let notice = match response {
+                    Response::Ok { id, reply } => {
+                        settle(&shared, id, Ok(reply));
+                        continue;
+                    }
+                    // The engine did not understand a line, and cannot say which.
+                    Response::Err { id: 0, .. } => break,
+                    Response::Err { id, error } => {
+                        settle(&shared, id, Err(error));
+                        continue;
+                    }
+                    Response::Event { event } => Notice::Event(Arc::from(event)),
+                    Response::Lagged { missed } => Notice::Lagged { missed },
+                };
+                let subscriber = lock(&shared).subscriber.clone();
+                if let Some(subscriber) = subscriber
+                    && subscriber.send(notice).await.is_err()
+                {
+                    lock(&shared).subscriber = None;
+                }
+            }
+            // Dropping the senders tells everyone who waits that the engine is gone.
+            let mut waiting = lock(&shared);
+            waiting.closed = true;
+            waiting.answers.clear();
+            waiting.subscriber = None;
+        });
+        Self { lines, waiting }
+    }
+
+    async fn call(&self, call: Call, subscriber: Option<mpsc::Sender<Notice>>) -> Answer {
+        let (sender, answer) = oneshot::channel();
+        let subscribe = subscriber.is_some();
+        let id = {
+            let mut waiting = lock(&self.waiting);
+            if waiting.closed {
+                return Err(gone());
+            }
+            waiting.next_id += 1;
+            let id = waiting.next_id;
+            waiting.answers.insert(id, sender);
+            if subscribe {
+                waiting.subscriber = subscriber;
+            }
+            id
+        };
+        let request = Request { v: PROTOCOL, id, subscribe, call };
+        let mut line = serde_json::to_string(&request)
+            .map_err(|e| EngineError::Failed(format!("a call could not be encoded: {e}")))?;
+        line.push('\n');
+        self.lines.send(line).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+fn lock(waiting: &Mutex<Waiting>) -> std::sync::MutexGuard<'_, Waiting> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn settle(waiting: &Mutex<Waiting>, id: u64, answer: Answer) {
+    if let Some(sender) = lock(waiting).answers.remove(&id) {
+        // A caller that gave up waiting is no fault.
+        let _ = sender.send(answer);
+    }
+}

@@ -1,0 +1,235 @@
+//! The engine as a background task: one thread that owns store and state, and a socket beside
+//! it. What has queued up is written in one transaction.
+
+use std::{
+    fs, io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    Call, EngineError, Locations,
+    handle::{EngineHandle, Notice},
+    protocol::Snapshot,
+    socket,
+    writer::{Answer, Engine},
+};
+use crate::model::Event;
+
+/// How long an allowed attempt may wait for its write.
+const WRITE_WITHIN: Duration = Duration::from_millis(100);
+
+/// How many calls share one transaction at most.
+const BATCH: usize = 256;
+
+/// What the engine's thread is told.
+pub(super) enum Msg {
+    Call { call: Box<Call>, reply: oneshot::Sender<Answer> },
+    Subscribe { sender: mpsc::Sender<Notice>, reply: oneshot::Sender<Box<Snapshot>> },
+    Stop,
+}
+
+/// Who hosts the engine of a store; written beside it for others to find.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: u32,
+    pub socket: std::path::PathBuf,
+}
+
+impl Owner {
+    /// Reads who hosts the engine, if anyone says so.
+    pub fn read(locations: &Locations) -> Option<Self> {
+        let text = fs::read(locations.owner_file()).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    fn write(&self, locations: &Locations) -> io::Result<()> {
+        let path = locations.owner_file();
+        let fresh = path.with_extension("owner.new");
+        fs::write(&fresh, serde_json::to_vec(self)?)?;
+        fs::rename(fresh, path)
+    }
+}
+
+/// A running engine. Dropping it stops it: what is pending is written first.
+pub struct Host {
+    sender: Sender<Msg>,
+    thread: Option<JoinHandle<()>>,
+    server: Option<socket::Server>,
+    locations: Locations,
+    calls: Arc<AtomicU64>,
+}
+
+impl Host {
+    /// Starts the thread and opens the socket.
+    ///
+    /// # Errors
+    /// The socket cannot be opened.
+    pub fn start(engine: Engine) -> Result<Self, EngineError> {
+        let locations = engine.locations().clone();
+        let (sender, receiver) = channel();
+        let calls = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&calls);
+        let thread = std::thread::Builder::new()
+            .name("engine".into())
+            .spawn(move || run(engine, &receiver, &counter))
+            .map_err(|e| EngineError::Failed(format!("the engine's thread did not start: {e}")))?;
+        let mut host = Self { sender, thread: Some(thread), server: None, locations, calls };
+        let server = socket::Server::start(&host.locations.socket, host.handle())?;
+        host.server = Some(server);
+        let owner = Owner { pid: std::process::id(), socket: host.locations.socket.clone() };
+        owner.write(&host.locations).map_err(|e| {
+            EngineError::Failed(format!(
+                "could not write {}: {e}; check the permissions of its folder",
+                host.locations.owner_file().display()
+            ))
+        })?;
+        Ok(host)
+    }
+
+    /// A handle to ask it.
+    pub fn handle(&self) -> EngineHandle {
+        EngineHandle::local(self.sender.clone())
+    }
+
+    /// How many calls it has answered; a number that stands still means that it is idle.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Whether its store is still where it was.
+    pub fn store_exists(&self) -> bool {
+        self.locations.store.exists()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // New clients first fall back to opening the store, and find it free a moment later.
+        if Owner::read(&self.locations).is_some_and(|o| o.pid == std::process::id()) {
+            let _ = fs::remove_file(self.locations.owner_file());
+        }
+        drop(self.server.take());
+        let _ = self.sender.send(Msg::Stop);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the engine was told to everyone who waited for it.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Subscriber {
+    sender: mpsc::Sender<Notice>,
+    missed: u64,
+}
+
+impl Subscriber {
+    /// Hands over a notice or counts it; false when nobody listens any more.
+    fn tell(&mut self, event: &Arc<Event>) -> bool {
+        use mpsc::error::TrySendError;
+        if self.missed > 0 {
+            match self.sender.try_send(Notice::Lagged { missed: self.missed }) {
+                Ok(()) => self.missed = 0,
+                Err(TrySendError::Full(_)) => {
+                    self.missed += 1;
+                    return true;
+                }
+                Err(TrySendError::Closed(_)) => return false,
+            }
+        }
+        match self.sender.try_send(Notice::Event(Arc::clone(event))) {
+            Ok(()) => true,
+            Err(TrySendError::Full(_)) => {
+                self.missed += 1;
+                true
+            }
+            Err(TrySendError::Closed(_)) => false,
+        }
+    }
+}
+
+fn run(mut engine: Engine, receiver: &Receiver<Msg>, counter: &AtomicU64) {
+    let mut subscribers: Vec<Subscriber> = Vec::new();
+    let mut write_by: Option<Instant> = None;
+    loop {
+        let first = match write_by {
+            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(by) => receiver.recv_timeout(by.saturating_duration_since(Instant::now())),
+        };
+        let mut stop = false;
+        match first {
+            Ok(msg) => {
+                let more = std::iter::from_fn(|| receiver.try_recv().ok());
+                let batch: Vec<Msg> = std::iter::once(msg).chain(more.take(BATCH - 1)).collect();
+                counter.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                stop = work(&mut engine, batch, &mut subscribers);
+            }
+            Err(RecvTimeoutError::Timeout) => publish_flushed(&mut engine, &mut subscribers),
+            Err(RecvTimeoutError::Disconnected) => stop = true,
+        }
+        if stop {
+            publish_flushed(&mut engine, &mut subscribers);
+            return;
+        }
+        write_by = match (engine.has_pending(), write_by) {
+            (false, _) => None,
+            (true, Some(by)) if by > Instant::now() => Some(by),
+            (true, _) => Some(Instant::now() + WRITE_WITHIN),
+        };
+    }
+}
+
+/// Works off one batch; true when the engine shall stop.
+fn work(engine: &mut Engine, batch: Vec<Msg>, subscribers: &mut Vec<Subscriber>) -> bool {
+    let mut calls = Vec::new();
+    let mut replies = Vec::new();
+    let mut stop = false;
+    let mut newcomers = Vec::new();
+    for msg in batch {
+        match msg {
+            Msg::Call { call, reply } => {
+                calls.push(*call);
+                replies.push(reply);
+            }
+            Msg::Subscribe { sender, reply } => newcomers.push((sender, reply)),
+            Msg::Stop => stop = true,
+        }
+    }
+    let (answers, events) = engine.run(calls);
+    // The screen is told before the agent has its answer.
+    publish(events, subscribers);
+    for (reply, answer) in replies.into_iter().zip(answers) {
+        let _ = reply.send(answer);
+    }
+    if !newcomers.is_empty() {
+        publish_flushed(engine, subscribers);
+        for (sender, reply) in newcomers {
+            if reply.send(Box::new(engine.core().snapshot())).is_ok() {
+                subscribers.push(Subscriber { sender, missed: 0 });
+            }
+        }
+    }
+    stop
+}
+
+fn publish_flushed(engine: &mut Engine, subscribers: &mut Vec<Subscriber>) {
+    match engine.flush() {
+        Ok(events) => publish(events, subscribers),
+        Err(error) => tracing::error!(%error, "allowed attempts could not be recorded"),
+    }
+}
+
+fn publish(events: Vec<Event>, subscribers: &mut Vec<Subscriber>) {
+    for event in events {
+        let event = Arc::new(event);
+        subscribers.retain_mut(|s| s.tell(&event));
+    }
+}

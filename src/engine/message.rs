@@ -1,0 +1,90 @@
+//! The sentences that a model reads. Foreign text in them is marked and made visible.
+
+use crate::model::{Breach, Invariant, LetterCheck, PlanId, Scope, VerdictKind, visible};
+
+/// What may be done instead of breaking a check.
+pub fn allowed_instead(check: &LetterCheck) -> String {
+    match check {
+        LetterCheck::NoEditsOutside(patterns) => {
+            format!("changes to files that match {}", patterns.join(", "))
+        }
+        LetterCheck::Untouched(_) => "changes to other files; leave this one as it is".to_owned(),
+    }
+}
+
+/// The reason of a denial, a halt or a warning, from the breaches of one attempt.
+pub fn reason(verdict: VerdictKind, tool: &str, plan: PlanId, breaches: &[Breach]) -> String {
+    let tool = visible(tool);
+    let mut out = match verdict {
+        VerdictKind::Warn => format!("invar let this {tool} through, and it breaks an invariant:"),
+        VerdictKind::Halt => format!("invar denied this {tool} and halted the run:"),
+        _ => format!("invar denied this {tool}:"),
+    };
+    for breach in breaches {
+        let source = match &breach.scope {
+            Scope::Plan(_) => "plan".to_owned(),
+            other => visible(&other.to_string()).into_owned(),
+        };
+        out.push_str(&format!(
+            "\n- invariant: {} ({source})\n  path: \"{}\"\n  allowed: {}",
+            breach.text,
+            visible(&breach.path),
+            breach.allowed,
+        ));
+        if let (Some(limit), true) = (breach.limit, breach.strike > 0) {
+            out.push_str(&format!("\n  strike {} of {limit}", breach.strike));
+        }
+    }
+    match verdict {
+        VerdictKind::Warn => {}
+        VerdictKind::Halt => out.push_str(&format!(
+            "\nEvery further action is denied until a person resumes it with `invar plan resume {plan}`. Stop here and say what you needed."
+        )),
+        _ => out.push_str(
+            "\nDo not try the same change another way; each try on this path is a strike, and the last one halts the run.",
+        ),
+    }
+    out
+}
+
+/// The reason for everything an agent tries in a halted plan.
+pub fn halted(plan: PlanId, why: &str) -> String {
+    format!(
+        "invar: the run is halted ({why}). Nothing is allowed until a person resumes it with `invar plan resume {plan}`. Stop here."
+    )
+}
+
+/// What a model is told at the start of a session.
+pub fn context(plan: PlanId, effective: &[Invariant]) -> Option<String> {
+    if effective.is_empty() {
+        return None;
+    }
+    let mut out = format!(
+        "invar guards this run (plan {plan}). These invariants must stay true during the whole run:"
+    );
+    for invariant in effective {
+        out.push_str(&format!("\n- {}", invariant.text.replace('\n', " ")));
+        if let Some(check) = invariant.layer.letter() {
+            let sentence = check.sentence();
+            if sentence != invariant.text {
+                out.push_str(&format!(" [{sentence}]"));
+            }
+        }
+    }
+    out.push_str(
+        "\nAn action that breaks one is denied before it happens; the third try of the same action halts the run.",
+    );
+    Some(out)
+}
+
+/// A short reason for the plan's record and the screen.
+pub fn halt_summary(breaches: &[Breach]) -> String {
+    breaches
+        .iter()
+        .find(|b| b.limit == Some(b.strike))
+        .map(|b| {
+            let path = visible(&b.path);
+            format!("strike {} of {} on {path}: {}.", b.strike, b.strike, b.text.trim_end_matches('.'))
+        })
+        .unwrap_or_default()
+}

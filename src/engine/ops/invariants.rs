@@ -1,0 +1,206 @@
+//! Adding, editing, removing and restoring invariants.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::super::{EngineError, Reply, core::Core, protocol::PlanRef};
+use crate::{
+    model::{
+        EventKind, Invariant, InvariantId, InvariantPatch, Layer, LetterCheck, ModelError,
+        NewInvariant, Origin, Scope, clean_text,
+    },
+    rules::glob::{self, Glob, GlobError, GlobFault},
+    store::Batch,
+};
+
+impl Core {
+    pub(crate) fn add(
+        &mut self,
+        new: NewInvariant,
+        cwd: &Path,
+        plan: Option<PlanRef>,
+        out: &mut Batch,
+    ) -> Result<Reply, EngineError> {
+        let scope = match plan {
+            Some(plan) => Scope::Plan(self.find_plan(&plan)?.id),
+            None => new.scope,
+        };
+        if let Scope::Plan(id) = &scope {
+            self.find_plan(&PlanRef { text: id.to_string(), cwd: cwd.to_owned() })?;
+        }
+        let text = self.checked(&scope, &new.layer, new.text.as_deref())?;
+        let mut notes = Vec::new();
+        if new.non_overridable && scope != Scope::Global {
+            notes.push(format!(
+                "non_overridable is stored, and has no effect on the {} scope: only a global invariant can be non-overridable",
+                scope.kind()
+            ));
+        }
+        notes.extend(pattern_notes(&new.layer));
+        let invariant = Invariant {
+            id: InvariantId(self.new_id()),
+            text,
+            scope,
+            layer: new.layer,
+            severity: new.severity,
+            non_overridable: new.non_overridable,
+            active: true,
+            created_at: Timestamp::now(),
+            revision: 1,
+            origin: Origin::User,
+            on_invariant_breach: new.on_invariant_breach,
+        };
+        self.emit(out, EventKind::InvariantAdded { invariant: invariant.clone() });
+        Ok(Reply::Added { invariant: Box::new(invariant), notes })
+    }
+
+    pub(crate) fn edit(
+        &mut self,
+        id: &str,
+        patch: InvariantPatch,
+        out: &mut Batch,
+    ) -> Result<Reply, EngineError> {
+        let before = self.changeable(id)?;
+        if let Some(expected) = patch.expected_revision
+            && expected != before.revision
+        {
+            return Err(EngineError::Invalid(format!(
+                "invariant {} was changed meanwhile (revision {} instead of {expected}); open it again and repeat the edit",
+                before.id, before.revision
+            )));
+        }
+        let mut after = before.clone();
+        let generated = before.layer.letter().is_some_and(|c| c.sentence() == before.text);
+        after.scope = patch.scope.unwrap_or(after.scope);
+        after.severity = patch.severity.unwrap_or(after.severity);
+        after.non_overridable = patch.non_overridable.unwrap_or(after.non_overridable);
+        after.layer = patch.layer.unwrap_or(after.layer);
+        // A text that was written from the check follows the check.
+        let text = patch.text.or_else(|| (!generated).then(|| before.text.clone()));
+        after.text = self.checked(&after.scope, &after.layer, text.as_deref())?;
+        if let Scope::Plan(id) = &after.scope
+            && !self.state.plans.contains_key(id)
+        {
+            return Err(EngineError::NotFound {
+                what: "plan".into(),
+                name: id.to_string(),
+                hint: "see `invar plan list`".into(),
+            });
+        }
+        if after == before {
+            return Ok(Reply::Invariant(Box::new(before)));
+        }
+        after.revision += 1;
+        self.emit(out, EventKind::InvariantEdited { invariant: after.clone() });
+        self.corrected_by_change(after.id, "the invariant was edited", out);
+        Ok(Reply::Invariant(Box::new(after)))
+    }
+
+    pub(crate) fn remove(&mut self, id: &str, out: &mut Batch) -> Result<Reply, EngineError> {
+        let mut invariant = self.changeable(id)?;
+        invariant.active = false;
+        invariant.revision += 1;
+        self.emit(out, EventKind::InvariantRemoved { invariant: invariant.clone() });
+        self.corrected_by_change(invariant.id, "the invariant was removed", out);
+        Ok(Reply::Invariant(Box::new(invariant)))
+    }
+
+    pub(crate) fn restore(&mut self, id: &str, out: &mut Batch) -> Result<Reply, EngineError> {
+        let mut invariant = self.find_invariant(id)?.invariant.clone();
+        if invariant.active {
+            return Err(EngineError::Invalid(format!(
+                "invariant {} is active, so there is nothing to restore",
+                invariant.id
+            )));
+        }
+        invariant.active = true;
+        invariant.revision += 1;
+        self.emit(out, EventKind::InvariantRestored { invariant: invariant.clone() });
+        Ok(Reply::Invariant(Box::new(invariant)))
+    }
+
+    /// The invariant of that id, when a person may change it.
+    fn changeable(&self, id: &str) -> Result<Invariant, EngineError> {
+        let invariant = self.find_invariant(id)?.invariant.clone();
+        if invariant.origin == Origin::BuiltIn {
+            return Err(EngineError::Invalid(format!(
+                "invariant {} is built in: it keeps agents away from what guards them, and cannot be changed",
+                invariant.id
+            )));
+        }
+        if !invariant.active {
+            return Err(EngineError::NotFound {
+                what: "active invariant".into(),
+                name: id.into(),
+                hint: format!("it was removed; bring it back with `invar restore {}`", invariant.id),
+            });
+        }
+        Ok(invariant)
+    }
+
+    /// Checks layer and text against the scope and returns the cleaned text.
+    fn checked(
+        &self,
+        scope: &Scope,
+        layer: &Layer,
+        text: Option<&str>,
+    ) -> Result<String, EngineError> {
+        let patterns = match layer {
+            Layer::Letter(LetterCheck::NoEditsOutside(list)) if list.is_empty() => {
+                return Err(ModelError::NoPatterns.into());
+            }
+            Layer::Letter(check) => check.patterns(),
+            Layer::Assent { when } => when.as_slice(),
+            Layer::Plain | Layer::Judgment { .. } => &[],
+        };
+        for pattern in patterns {
+            self.check_pattern(scope, pattern)?;
+        }
+        let text = text.map(str::trim).filter(|t| !t.is_empty());
+        let text = match (text, layer) {
+            (Some(text), _) => clean_text(text),
+            (None, Layer::Letter(check)) => clean_text(&check.sentence()),
+            (None, _) => clean_text(""),
+        };
+        Ok(text.map_err(ModelError::from)?)
+    }
+
+    /// Compiles a pattern; parameters are for the invariants of an action, whose plan binds them.
+    fn check_pattern(&self, scope: &Scope, pattern: &str) -> Result<(), EngineError> {
+        let parameters = glob::parameters(pattern);
+        let bound = match scope {
+            Scope::Action(_) => {
+                // Any value will do to check the rest of the pattern.
+                let values = parameters.iter().map(|(n, _)| (n.clone(), "x".into())).collect();
+                glob::bind(pattern, &values)?
+            }
+            Scope::Plan(id) => match self.state.plans.get(id) {
+                Some(plan) => glob::bind(pattern, &plan.params)?,
+                None => pattern.to_owned(),
+            },
+            _ => pattern.to_owned(),
+        };
+        match Glob::parse(&bound, Some(&self.home)) {
+            Ok(_) => Ok(()),
+            Err(GlobError { fault: GlobFault::UnboundParameter(name), column, .. }) => {
+                Err(EngineError::Invalid(format!(
+                    "pattern {pattern:?}, column {column}: the parameter {{{name}}} is bound by `plan use`, so only an invariant of an action can have it; use --action NAME, or write \\{{{name}}} for a folder of that name"
+                )))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What a person probably did not mean.
+fn pattern_notes(layer: &Layer) -> Vec<String> {
+    let Some(LetterCheck::NoEditsOutside(patterns)) = layer.letter() else {
+        return Vec::new();
+    };
+    patterns
+        .iter()
+        .filter(|p| !p.contains(['*', '?', '[', '{', '.']) && !p.ends_with('/'))
+        .map(|p| format!("the pattern {p} allows that one path only; write {p}/** for all in it"))
+        .collect()
+}

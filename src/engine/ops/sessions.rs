@@ -1,0 +1,185 @@
+//! Which plan an agent's session belongs to (semantics section 6).
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::super::{
+    core::Core,
+    message,
+    protocol::{HookCall, HookEvent, HookReply},
+    state::project_root,
+};
+use crate::{
+    model::{
+        EventKind, Phase, PhaseState, PlanChange, PlanId, Session, Transition, Verdict,
+        VerdictKind,
+    },
+    store::Batch,
+};
+
+impl Core {
+    /// Answers what an agent's hook reports. Never fails: what cannot be decided is denied.
+    pub(crate) fn hook(&mut self, call: HookCall, out: &mut Batch) -> HookReply {
+        let HookCall { agent, session, project_dir, what } = call;
+        if what == HookEvent::SessionEnd {
+            self.end_session(&agent, &session, out);
+            return reply(None, Verdict::allow());
+        }
+        let session = self.bind(&agent, &session, &project_dir, out);
+        let plan = session.plan;
+        match what {
+            HookEvent::SessionStart => {
+                let effective: Vec<_> = self
+                    .state
+                    .plans
+                    .get(&plan)
+                    .map(|p| self.merged(p).effective)
+                    .unwrap_or_default();
+                let effective: Vec<_> = effective.iter().map(|k| k.invariant.clone()).collect();
+                let mut answer = reply(Some(plan), Verdict::allow());
+                answer.context = message::context(plan, &effective);
+                answer
+            }
+            HookEvent::Prompt | HookEvent::Settled => reply(Some(plan), self.halt_of(plan)),
+            HookEvent::Attempt(attempt) => {
+                let verdict = self.attempt(&session, attempt, out);
+                reply(Some(plan), verdict)
+            }
+            HookEvent::SessionEnd => reply(Some(plan), Verdict::allow()),
+        }
+    }
+
+    /// A halt verdict while the plan is halted, else allow.
+    pub(crate) fn halt_of(&self, plan: PlanId) -> Verdict {
+        match self.state.plans.get(&plan) {
+            Some(plan) if plan.is_halted() => Verdict {
+                verdict: VerdictKind::Halt,
+                reason: message::halted(
+                    plan.id,
+                    plan.halt_reason.as_deref().unwrap_or("a person or a rule halted it"),
+                ),
+                breaches: Vec::new(),
+            },
+            _ => Verdict::allow(),
+        }
+    }
+
+    /// The session's record, bound to its plan; made when it is new or its plan is over.
+    fn bind(&mut self, agent: &str, session: &str, dir: &Path, out: &mut Batch) -> Session {
+        let key = (agent.to_owned(), session.to_owned());
+        let known = self.state.sessions.get(&key).cloned();
+        if let Some(known) = &known {
+            let live = self.state.plans.get(&known.plan).is_some_and(|p| !p.is_over());
+            // A plan that a person chose meanwhile takes the session over.
+            let chosen = self.chosen_plan(&known.project);
+            if live && known.is_live() && chosen.is_none_or(|c| c == known.plan) {
+                return known.clone();
+            }
+        }
+        let root = match &known {
+            Some(known) => known.root.clone(),
+            None => project_root(dir),
+        };
+        let project = self.state.project_of(&root);
+        let plan = match known.as_ref().map(|k| k.plan).filter(|id| self.continues(*id)) {
+            Some(own) if self.chosen_plan(&project).is_none() => own,
+            _ => self.plan_for(agent, &project, out),
+        };
+        let session = Session {
+            agent: agent.to_owned(),
+            session: session.to_owned(),
+            plan,
+            project,
+            root,
+            started_at: known.map_or_else(Timestamp::now, |k| k.started_at),
+            ended_at: None,
+        };
+        self.emit(out, EventKind::SessionStarted { session: session.clone() });
+        if let Some(mut record) = self.state.plans.get(&plan).cloned()
+            && record.agent.as_deref() != Some(agent)
+        {
+            record.agent = Some(agent.to_owned());
+            self.change_plan(record, PlanChange::Session, out);
+        }
+        session
+    }
+
+    fn continues(&self, plan: PlanId) -> bool {
+        self.state.plans.get(&plan).is_some_and(|p| !p.is_over())
+    }
+
+    fn chosen_plan(&self, project: &crate::model::ProjectName) -> Option<PlanId> {
+        let id = self.state.projects.get(project)?.current_plan?;
+        self.continues(id).then_some(id)
+    }
+
+    /// The plan a person chose; else an automatic one that was left with something standing;
+    /// else a new one.
+    fn plan_for(
+        &mut self,
+        agent: &str,
+        project: &crate::model::ProjectName,
+        out: &mut Batch,
+    ) -> PlanId {
+        if let Some(chosen) = self.chosen_plan(project) {
+            return chosen;
+        }
+        let at_work = |id: PlanId| self.state.sessions.values().any(|s| s.plan == id && s.is_live());
+        let left = self
+            .state
+            .plans
+            .values()
+            .find(|p| p.automatic && p.project == *project && !p.is_over() && !at_work(p.id));
+        if let Some(left) = left {
+            return left.id;
+        }
+        let mut plan = self.new_plan(project.clone());
+        plan.automatic = true;
+        plan.agent = Some(agent.to_owned());
+        let id = plan.id;
+        self.emit(out, EventKind::PlanCreated { plan });
+        // A blocked start is recorded, and met again when the agent first wants to change a file.
+        let _ = self.transition(id, Transition::StartStrategize, out);
+        id
+    }
+
+    /// Moves an automatic plan into execution at its first change of a file. The sentence says
+    /// why it may not.
+    pub(crate) fn start_executing(&mut self, id: PlanId, out: &mut Batch) -> Result<(), String> {
+        loop {
+            let Some(plan) = self.state.plans.get(&id) else { return Ok(()) };
+            if !plan.automatic || plan.phase >= Phase::Execute {
+                return Ok(());
+            }
+            let Some(next) = Transition::after(plan.phase) else { return Ok(()) };
+            self.transition(id, next, out).map_err(|e| e.to_string())?;
+        }
+    }
+
+    fn end_session(&mut self, agent: &str, session: &str, out: &mut Batch) {
+        let key = (agent.to_owned(), session.to_owned());
+        let Some(mut session) = self.state.sessions.get(&key).filter(|s| s.is_live()).cloned()
+        else {
+            return;
+        };
+        session.ended_at = Some(Timestamp::now());
+        let plan = session.plan;
+        self.emit(out, EventKind::SessionEnded { session });
+        let others = self.state.sessions.values().any(|s| s.plan == plan && s.is_live());
+        let Some(mut record) = self.state.plans.get(&plan).cloned() else { return };
+        let ends = record.automatic
+            && !others
+            && !record.is_halted()
+            && !record.is_over()
+            && !self.has_standing(plan);
+        if ends {
+            record.state = PhaseState::Complete;
+            self.change_plan(record, PlanChange::Completed, out);
+        }
+    }
+}
+
+fn reply(plan_id: Option<PlanId>, verdict: Verdict) -> HookReply {
+    HookReply { plan_id, verdict, context: None }
+}

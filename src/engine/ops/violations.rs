@@ -1,0 +1,136 @@
+//! Violations: reported from outside, corrected, waived.
+
+use jiff::Timestamp;
+
+use super::super::{EngineError, Reply, core::Core, protocol::PlanRef};
+use crate::{
+    model::{
+        EventKind, InvariantId, Origin, Severity, Violation, ViolationId, ViolationStatus,
+        clean_text,
+    },
+    store::Batch,
+};
+
+impl Core {
+    /// `enforce_invariants` of the seeds: an outside actor reports what it found.
+    pub(crate) fn enforce(
+        &mut self,
+        plan: &PlanRef,
+        violated: &[String],
+        response: &str,
+        out: &mut Batch,
+    ) -> Result<Reply, EngineError> {
+        let plan = self.find_plan(plan)?.clone();
+        let details = match response.trim() {
+            "" => "reported without details".to_owned(),
+            text => clean_text(text).map_err(|e| EngineError::Invalid(format!("the response: {e}")))?,
+        };
+        let effective = self.merged(&plan).effective;
+        let mut found = Vec::new();
+        for id in violated {
+            let keyed = self.find_invariant(id)?;
+            let in_force = effective.iter().find(|k| k.invariant.id == keyed.invariant.id);
+            let Some(keyed) = in_force else {
+                return Err(EngineError::Invalid(format!(
+                    "invariant {} is not in force in plan {}; see `invar list --effective --plan {}`",
+                    keyed.invariant.id, plan.id, plan.id
+                )));
+            };
+            found.push(keyed.invariant.clone());
+        }
+        for invariant in found {
+            // The same finding reported twice is one violation.
+            let known = self
+                .state
+                .open_violations(plan.id)
+                .any(|v| v.invariant_id == invariant.id && v.details == details);
+            if known {
+                continue;
+            }
+            let violation = Violation {
+                id: ViolationId(self.new_id()),
+                plan_id: plan.id,
+                invariant_id: invariant.id,
+                violated_text: invariant.text.clone(),
+                severity: invariant.severity,
+                details: details.clone(),
+                at: Timestamp::now(),
+                status: ViolationStatus::Open,
+            };
+            self.emit(out, EventKind::InvariantViolated { plan_id: plan.id, violation });
+        }
+        let (result, _) = self.reconcile(&plan, None, out);
+        Ok(Reply::Reconciled(Box::new(result)))
+    }
+
+    pub(crate) fn resolve_violation(
+        &mut self,
+        id: &str,
+        waive: Option<String>,
+        out: &mut Batch,
+    ) -> Result<Reply, EngineError> {
+        let id = self.find_violation(id)?;
+        let mut violation = self.state.violations[&id].clone();
+        if !violation.is_open() {
+            return Err(EngineError::Invalid(format!("violation {id} is resolved already")));
+        }
+        let resolved_at = Timestamp::now();
+        violation.status = match waive {
+            None => ViolationStatus::Corrected { resolved_at, by: "a person".into() },
+            Some(reason) => {
+                let locked = self
+                    .state
+                    .invariants
+                    .get(&violation.invariant_id)
+                    .is_some_and(|k| k.invariant.is_locked() || k.invariant.origin == Origin::BuiltIn);
+                if locked {
+                    return Err(EngineError::Invalid(format!(
+                        "violation {id} is of a non-overridable invariant, which nobody may waive; correct what violates it, then run `invar resolve {id}`"
+                    )));
+                }
+                let reason = clean_text(&reason).map_err(|e| {
+                    EngineError::Invalid(format!("a waiver needs a reason: {e}"))
+                })?;
+                ViolationStatus::Waived { resolved_at, reason }
+            }
+        };
+        let plan_id = violation.plan_id;
+        self.emit(out, EventKind::CorrectionApplied { plan_id, violation: violation.clone() });
+        self.reconcile_after_correction(plan_id, out);
+        Ok(Reply::Violation(Box::new(violation)))
+    }
+
+    /// A changed or removed invariant no longer stands violated, and blocked plans are looked
+    /// at again.
+    pub(crate) fn corrected_by_change(&mut self, id: InvariantId, by: &str, out: &mut Batch) {
+        let open: Vec<Violation> = self
+            .state
+            .violations
+            .values()
+            .filter(|v| v.invariant_id == id && v.is_open())
+            .cloned()
+            .collect();
+        for mut violation in open {
+            violation.status =
+                ViolationStatus::Corrected { resolved_at: Timestamp::now(), by: by.to_owned() };
+            let plan_id = violation.plan_id;
+            self.emit(out, EventKind::CorrectionApplied { plan_id, violation });
+        }
+        let blocked: Vec<_> = self
+            .state
+            .plans
+            .values()
+            .filter(|p| p.violated_ids.contains(&id))
+            .map(|p| p.id)
+            .collect();
+        for plan in blocked {
+            self.reconcile_after_correction(plan, out);
+        }
+    }
+
+    /// Whether something in the plan still needs a person or a correction.
+    pub(crate) fn has_standing(&self, plan: crate::model::PlanId) -> bool {
+        self.state.open_violations(plan).any(|v| v.severity == Severity::Error)
+            || self.state.strikes_of(plan).any(|s| s.count > 0)
+    }
+}

@@ -1,0 +1,245 @@
+//! Path truth: every place on disk that a written path can mean.
+//!
+//! A path is looked at as it is written, as the kernel would follow it, and as its cleaned form
+//! resolves; a change is allowed only when all of them are (semantics section 6).
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Component, Path, PathBuf},
+};
+
+use crate::rules::path::{absolute, clean, inside};
+
+/// A project directory in the spellings that lead to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// As the agent says it.
+    pub written: PathBuf,
+    /// With all links followed.
+    pub resolved: PathBuf,
+    /// Whether its file system takes `A` and `a` for the same name.
+    pub fold_case: bool,
+}
+
+impl Root {
+    /// Looks at the directory once.
+    pub fn new(written: &Path) -> Self {
+        let written = clean(written);
+        let resolved = resolve(&written);
+        let fold_case = folds_case(&resolved);
+        Self { written, resolved, fold_case }
+    }
+
+    fn relative(&self, path: &Path) -> Option<PathBuf> {
+        inside(path, &self.written).or_else(|| inside(path, &self.resolved)).map(Path::to_owned)
+    }
+}
+
+/// One place that a written path means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPlace {
+    /// Relative to the project root, when it lies inside.
+    pub relative: Option<PathBuf>,
+    pub absolute: PathBuf,
+    /// In a scratch folder and not in the project.
+    pub scratch: bool,
+}
+
+/// The places of one path; the canonical one is what the kernel would write to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPath {
+    pub places: Vec<FoundPlace>,
+    pub canonical: FoundPlace,
+    /// How the path is told to people and models: relative inside the project.
+    pub shown: String,
+}
+
+/// Finds all places of `path`, written by an agent that stands in `cwd`.
+pub fn find(
+    path: &Path,
+    cwd: &Path,
+    root: &Root,
+    home: Option<&Path>,
+    scratch: &[PathBuf],
+) -> FoundPath {
+    let raw = absolute(path, cwd, home);
+    let cleaned = clean(&raw);
+    let kernel = resolve(&raw);
+    let place = |absolute: PathBuf| {
+        let relative = root.relative(&absolute);
+        let scratch = relative.is_none() && scratch.iter().any(|s| absolute.starts_with(s));
+        FoundPlace { relative, absolute, scratch }
+    };
+    let canonical = place(kernel);
+    let mut places = vec![canonical.clone()];
+    // A link above the project is another spelling of its root and no place of its own.
+    let written = place(cleaned.clone());
+    let spells_root = written.relative.is_none() && canonical.relative.is_some() && {
+        let above = |p: &Path| p.ancestors().any(|a| resolve(a) == root.resolved);
+        above(&cleaned)
+    };
+    for candidate in [(!spells_root).then_some(written), Some(place(resolve(&cleaned)))] {
+        if let Some(candidate) = candidate
+            && !places.contains(&candidate)
+        {
+            places.push(candidate);
+        }
+    }
+    let shown = places
+        .iter()
+        .rev()
+        .find_map(|p| p.relative.as_ref())
+        .unwrap_or(&cleaned)
+        .to_string_lossy()
+        .into_owned();
+    FoundPath { places, canonical, shown }
+}
+
+/// How many links are followed before a path counts as a loop, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// Follows all links of an absolute path as the kernel would, `..` after a link too. What does
+/// not exist yet stays as written; a loop of links stays where it was found.
+pub fn resolve(path: &Path) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    let mut left: VecDeque<OsString> = parts(path).collect();
+    let mut links = 0;
+    while let Some(part) = left.pop_front() {
+        if part == ".." {
+            out.pop();
+            continue;
+        }
+        out.push(&part);
+        let is_link = fs::symlink_metadata(&out).is_ok_and(|m| m.file_type().is_symlink());
+        if !is_link || links == MAX_LINKS {
+            continue;
+        }
+        let Ok(target) = fs::read_link(&out) else { continue };
+        links += 1;
+        out.pop();
+        if target.is_absolute() {
+            out = PathBuf::from("/");
+        }
+        for part in parts(&target).collect::<Vec<_>>().into_iter().rev() {
+            left.push_front(part);
+        }
+    }
+    out
+}
+
+fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
+    path.components().filter_map(|c| match c {
+        Component::Normal(part) => Some(part.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    })
+}
+
+/// Whether the file system under `folder` takes `A` and `a` for the same name: the folder is
+/// looked up with the case of its own name turned.
+fn folds_case(folder: &Path) -> bool {
+    let Some(name) = folder.file_name().and_then(|n| n.to_str()) else { return false };
+    let turned: String = name
+        .chars()
+        .map(|c| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
+        .collect();
+    if turned == name {
+        return false;
+    }
+    match (fs::metadata(folder), fs::metadata(folder.with_file_name(turned))) {
+        (Ok(a), Ok(b)) => a.dev() == b.dev() && a.ino() == b.ino(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    struct World {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+    }
+
+    fn world() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("w");
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::create_dir_all(root.join("tests")).unwrap();
+        fs::write(root.join("tests/t.py"), "x").unwrap();
+        World { _dir: dir, root }
+    }
+
+    fn relatives(world: &World, path: &str) -> Vec<Option<String>> {
+        let root = Root::new(&world.root);
+        let found = find(Path::new(path), &world.root, &root, None, &[]);
+        let text = |p: &FoundPlace| p.relative.as_ref().map(|r| r.display().to_string());
+        let mut all: Vec<_> = found.places.iter().map(text).collect();
+        all.sort();
+        all
+    }
+
+    fn some(path: &str) -> Option<String> {
+        Some(path.to_owned())
+    }
+
+    #[test]
+    fn a_plain_path_has_one_place_however_it_is_spelled() {
+        let w = world();
+        let absolute = w.root.join("src/new.rs").display().to_string();
+        for path in ["src/new.rs", "./src/new.rs", "src/../src/new.rs", "tests/../src/new.rs", &absolute] {
+            assert_eq!(relatives(&w, path), [some("src/new.rs")], "{path}");
+        }
+        assert_eq!(relatives(&w, "../other"), [None]);
+        assert_eq!(relatives(&w, "../w-evil/x"), [None]);
+    }
+
+    #[test]
+    fn links_are_followed_in_any_part() {
+        let w = world();
+        symlink("../tests", w.root.join("src/link")).unwrap();
+        symlink("../tests/t.py", w.root.join("src/file")).unwrap();
+        symlink("/etc", w.root.join("src/etc")).unwrap();
+        assert_eq!(relatives(&w, "src/link/t.py"), [some("src/link/t.py"), some("tests/t.py")]);
+        assert_eq!(relatives(&w, "src/file"), [some("src/file"), some("tests/t.py")]);
+        assert_eq!(relatives(&w, "src/etc/hosts"), [None, some("src/etc/hosts")]);
+        // The kernel goes up from where the link leads.
+        assert_eq!(relatives(&w, "src/link/../x"), [some("src/x"), some("x")]);
+    }
+
+    #[test]
+    fn a_dangling_link_leads_to_where_the_file_would_be_made() {
+        let w = world();
+        symlink("../tests/new.py", w.root.join("src/new")).unwrap();
+        assert_eq!(relatives(&w, "src/new"), [some("src/new"), some("tests/new.py")]);
+        symlink("loop", w.root.join("src/loop")).unwrap();
+        assert_eq!(relatives(&w, "src/loop"), [some("src/loop")]);
+    }
+
+    #[test]
+    fn a_link_to_the_project_is_another_spelling_of_it() {
+        let w = world();
+        let alias = w.root.with_file_name("alias");
+        symlink(&w.root, &alias).unwrap();
+        let written = alias.join("src/a.rs").display().to_string();
+        assert_eq!(relatives(&w, &written), [some("src/a.rs")]);
+        let root = Root::new(&alias);
+        let found = find(&w.root.join("src/a.rs"), &alias, &root, None, &[]);
+        assert!(found.places.iter().all(|p| p.relative.as_deref() == Some(Path::new("src/a.rs"))));
+    }
+
+    #[test]
+    fn scratch_is_nobodys_business_but_the_project_in_it_is() {
+        let w = world();
+        let scratch = [w.root.parent().unwrap().to_owned()];
+        let root = Root::new(&w.root);
+        let at = |p: &str| find(Path::new(p), &w.root, &root, None, &scratch).canonical.scratch;
+        assert!(at("../note.txt"));
+        assert!(!at("src/a.rs"));
+        assert!(!at("/etc/hosts"));
+    }
+}

@@ -1,0 +1,308 @@
+//! What an engine is asked and what it answers: the same types in process and on the socket.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    model::{
+        ActionName, Attempt, Decision, Enforcement, Event, Invariant, InvariantId, InvariantPatch,
+        ModelError, NewInvariant, Plan, PlanId, Project, ProjectName, ReconciliationResult, Scope,
+        Session, Strike, Transition, Verdict, Violation,
+    },
+    rules::glob::GlobError,
+    store::{LogReport, StoreError},
+};
+
+/// The version of the socket's language. Both sides must speak the same.
+pub const PROTOCOL: u32 = 1;
+
+/// A plan as a person names it: an id, a unique prefix of four characters or more, or `@` for
+/// the current plan of the project that `cwd` lies in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRef {
+    pub text: String,
+    pub cwd: PathBuf,
+}
+
+/// Whose effective set is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectiveOf {
+    /// Global alone.
+    Global,
+    /// Global and project.
+    Project(ProjectName),
+    /// Global and action: a preview of a plan made from it.
+    Action(ActionName),
+    /// All that is in force in a plan.
+    Plan(PlanRef),
+}
+
+/// A call. Reads answer at once; writes answer when they are durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Call {
+    Ping,
+    Snapshot,
+    Add { invariant: NewInvariant, cwd: PathBuf, plan: Option<PlanRef> },
+    Edit { id: String, patch: InvariantPatch },
+    Remove { id: String },
+    Restore { id: String },
+    Show { id: String },
+    History { id: String },
+    List { scope: Option<Scope>, plan: Option<PlanRef>, removed: bool },
+    Effective { of: EffectiveOf },
+    PlanUse {
+        action: ActionName,
+        project: ProjectName,
+        params: BTreeMap<String, String>,
+        parent: Option<PlanRef>,
+    },
+    PlanTransition { plan: PlanRef, transition: Transition },
+    PlanResume { plan: PlanRef },
+    PlanCancel { plan: PlanRef },
+    PlanShow { plan: PlanRef },
+    PlanList,
+    ProjectBind { name: ProjectName, root: PathBuf },
+    ProjectList,
+    Enforce { plan: PlanRef, violated: Vec<String>, response: String },
+    Resolve { violation: String, waive: Option<String> },
+    Violations { plan: Option<PlanRef> },
+    Strikes { plan: Option<PlanRef> },
+    Decisions { plan: PlanRef },
+    Events { since: u64, limit: usize },
+    LogVerify,
+    Hook(HookCall),
+}
+
+impl Call {
+    /// Whether the call may be sent again after an answer was lost.
+    pub fn is_repeatable(&self) -> bool {
+        !matches!(
+            self,
+            Self::Add { .. }
+                | Self::Edit { .. }
+                | Self::PlanUse { .. }
+                | Self::PlanTransition { .. }
+                | Self::PlanResume { .. }
+                | Self::Enforce { .. }
+        )
+    }
+}
+
+/// What an agent's hook reports, in the words of no agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookCall {
+    /// The adapter's name, such as `claude-code`.
+    pub agent: String,
+    /// The agent's name of its root session.
+    pub session: String,
+    /// The directory the agent was started in, as far as it says so.
+    pub project_dir: PathBuf,
+    pub what: HookEvent,
+}
+
+/// The moments of a session that matter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum HookEvent {
+    SessionStart,
+    SessionEnd,
+    /// A person sent a prompt; a halted run must not begin a turn.
+    Prompt,
+    /// Before an action.
+    Attempt(Attempt),
+    /// All actions of a turn are answered; a halted run ends here.
+    Settled,
+}
+
+/// The answer to a [`HookCall`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookReply {
+    pub plan_id: Option<PlanId>,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// What the model is told besides, such as the effective set at the start.
+    #[serde(default)]
+    pub context: Option<String>,
+}
+
+/// An invariant that another displaced, as `list --effective` tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resolved {
+    pub overridden: Invariant,
+    pub by: Invariant,
+    pub rationale: String,
+}
+
+/// The effective set of something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectiveSet {
+    pub plan_id: Option<PlanId>,
+    pub invariants: Vec<Invariant>,
+    pub conflicts_resolved: Vec<Resolved>,
+    /// invar's own, which guard the guard.
+    pub built_in: Vec<Invariant>,
+}
+
+/// One reconciliation in a plan's decision tree with its enforcement records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionNode {
+    pub decision: Decision,
+    pub enforcements: Vec<Enforcement>,
+}
+
+/// Everything a screen shows, as of event `seq`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub seq: u64,
+    pub invariants: Vec<Invariant>,
+    pub plans: Vec<Plan>,
+    pub projects: Vec<Project>,
+    pub sessions: Vec<Session>,
+    pub strikes: Vec<Strike>,
+    pub violations: Vec<Violation>,
+    pub built_in: Vec<Invariant>,
+    /// The last events, oldest first.
+    pub recent: Vec<Event>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", content = "value", rename_all = "snake_case")]
+pub enum Reply {
+    Done,
+    Pong { pid: u32 },
+    Snapshot(Box<Snapshot>),
+    Invariant(Box<Invariant>),
+    /// Added, with what a person should know about it.
+    Added { invariant: Box<Invariant>, notes: Vec<String> },
+    Invariants(Vec<Invariant>),
+    Effective(Box<EffectiveSet>),
+    Plan(Box<Plan>),
+    PlanMade { plan: Box<Plan>, promoted: usize },
+    Plans(Vec<Plan>),
+    Project(Project),
+    Projects(Vec<Project>),
+    Reconciled(Box<ReconciliationResult>),
+    Violation(Box<Violation>),
+    Violations(Vec<Violation>),
+    Strikes(Vec<Strike>),
+    Decisions(Vec<DecisionNode>),
+    Events(Vec<Event>),
+    Log(LogReport),
+    Hook(Box<HookReply>),
+}
+
+/// Why a call was not done. The kinds map to exit codes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "error", content = "detail", rename_all = "snake_case")]
+pub enum EngineError {
+    /// What was asked for is not well formed.
+    #[error("{0}")]
+    Invalid(String),
+    #[error("{what} {name:?} was not found; {hint}")]
+    NotFound { what: String, name: String, hint: String },
+    #[error("{what} {name:?} is not unique: it could be {}; give more characters", candidates.join(", "))]
+    NotUnique { what: String, name: String, candidates: Vec<String> },
+    /// `ReconciliationBlocked` of the seeds.
+    #[error("{} of plan {plan_id} is blocked: {}", transition.verb(), reasons.join("; "))]
+    Blocked {
+        plan_id: PlanId,
+        transition: Transition,
+        violated_ids: Vec<InvariantId>,
+        reasons: Vec<String>,
+    },
+    #[error("plan {plan_id} is halted: {reason} Resume it with `invar plan resume {plan_id}`, or cancel it")]
+    Halted { plan_id: PlanId, reason: String },
+    #[error("{0}")]
+    Store(String),
+    #[error("{0}")]
+    Busy(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<StoreError> for EngineError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Locked { .. } => Self::Busy(error.to_string()),
+            other => Self::Store(other.to_string()),
+        }
+    }
+}
+
+impl From<ModelError> for EngineError {
+    fn from(error: ModelError) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
+impl From<GlobError> for EngineError {
+    fn from(error: GlobError) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
+/// A line from client to engine.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Request {
+    pub v: u32,
+    pub id: u64,
+    /// Events from here on are wanted as well; answered with a snapshot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub subscribe: bool,
+    pub call: Call,
+}
+
+/// A line from engine to client.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "snake_case")]
+pub enum Response {
+    Ok { id: u64, reply: Reply },
+    Err { id: u64, error: EngineError },
+    Event { event: Box<Event> },
+    /// Some events did not fit; ask for a snapshot.
+    Lagged { missed: u64 },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Transition;
+
+    #[test]
+    fn every_kind_of_error_travels() {
+        let plan_id: PlanId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+        let id: InvariantId = "01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap();
+        for error in [
+            EngineError::Invalid("x".into()),
+            EngineError::NotFound { what: "plan".into(), name: "n".into(), hint: "h".into() },
+            EngineError::NotUnique { what: "plan".into(), name: "n".into(), candidates: vec!["a".into()] },
+            EngineError::Blocked {
+                plan_id,
+                transition: Transition::ApplyPlan,
+                violated_ids: vec![id],
+                reasons: vec!["r".into()],
+            },
+            EngineError::Halted { plan_id, reason: "r".into() },
+            EngineError::Store("x".into()),
+            EngineError::Busy("x".into()),
+            EngineError::Failed("x".into()),
+        ] {
+            let line = serde_json::to_string(&Response::Err { id: 1, error: error.clone() }).unwrap();
+            let Ok(Response::Err { error: back, .. }) = serde_json::from_str(&line) else {
+                panic!("{line}")
+            };
+            assert_eq!(back, error);
+        }
+        for reply in [Reply::Done, Reply::Pong { pid: 1 }, Reply::Plans(Vec::new())] {
+            let line = serde_json::to_string(&Response::Ok { id: 1, reply: reply.clone() }).unwrap();
+            let Ok(Response::Ok { reply: back, .. }) = serde_json::from_str(&line) else {
+                panic!("{line}")
+            };
+            assert_eq!(back, reply);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The engine's Unix socket: newline-delimited JSON, one request id per call, events as a
+//! subscription. Only processes of the same user are answered.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    thread::JoinHandle,
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{UnixListener, UnixStream},
+    sync::{mpsc, oneshot},
+};
+
+use super::{
+    EngineError,
+    handle::{EngineHandle, Notice},
+    protocol::{PROTOCOL, Reply, Request, Response},
+};
+
+/// The longest line that is read; a longer one ends the connection.
+const MAX_LINE: u64 = 16 << 20;
+
+/// The listening socket and its thread. Dropping it closes both.
+pub(super) struct Server {
+    path: PathBuf,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens at `path`. The caller holds the store, so that a file that lies there is stale.
+    pub(super) fn start(path: &Path, handle: EngineHandle) -> Result<Self, EngineError> {
+        let fail = |what: &str, e: &io::Error| {
+            EngineError::Failed(format!(
+                "the engine's socket {} {what}: {e}; check the folder, or set XDG_RUNTIME_DIR",
+                path.display()
+            ))
+        };
+        prepare_folder(path).map_err(|e| fail("has no safe folder", &e))?;
+        let _ = fs::remove_file(path);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .map_err(|e| fail("has no runtime", &e))?;
+        let listener = {
+            let _guard = runtime.enter();
+            UnixListener::bind(path).map_err(|e| fail("could not be opened", &e))?
+        };
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+            .map_err(|e| fail("could not be closed to others", &e))?;
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new()
+            .name("socket".into())
+            .spawn(move || runtime.block_on(accept(listener, handle, stopped)))
+            .map_err(|e| fail("has no thread", &e))?;
+        Ok(Self { path: path.to_owned(), stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The socket's folder belongs to this user alone.
+fn prepare_folder(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let owner = fs::metadata(folder)?.uid();
+    if owner != rustix::process::getuid().as_raw() {
+        return Err(io::Error::other(format!("its folder belongs to user {owner}")));
+    }
+    Ok(())
+}
+
+async fn accept(listener: UnixListener, handle: EngineHandle, mut stopped: oneshot::Receiver<()>) {
+    let us = rustix::process::getuid().as_raw();
+    loop {
+        tokio::select! {
+            _ = &mut stopped => return,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    if stream.peer_cred().is_ok_and(|c| c.uid() == us) {
+                        tokio::spawn(serve(stream, handle.clone()));
+                    }
+                }
+                Err(error) => {
+                    // Out of descriptors, most likely: those that are open must end first.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    }
+}
+
+async fn serve(stream: UnixStream, handle: EngineHandle) {
+    let (read, mut write) = stream.into_split();
+    let (lines, mut outgoing) = mpsc::channel::<Response>(256);
+    let mut writer = tokio::spawn(async move {
+        while let Some(response) = outgoing.recv().await {
+            let mut line = serde_json::to_vec(&response).unwrap_or_else(|error| {
+                tracing::error!(%error, "an answer could not be encoded");
+                Vec::new()
+            });
+            if line.is_empty() {
+                break;
+            }
+            line.push(b'\n');
+            if write.write_all(&line).await.is_err() {
+                break;
+            }
+        }
+    });
+    let mut read = BufReader::new(read);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = (&mut read).take(MAX_LINE);
+        tokio::select! {
+            // Who cannot be answered is not listened to either.
+            _ = &mut writer => return,
+            read = limited.read_until(b'\n', &mut line) => match read {
+                Ok(n) if n > 0 && line.ends_with(b"\n") => {}
+                _ => return,
+            },
+        }
+        let request: Request = match serde_json::from_slice(&line) {
+            Ok(request) => request,
+            Err(error) => {
+                let error = EngineError::Invalid(format!("the request is not understood: {error}"));
+                let _ = lines.send(Response::Err { id: 0, error }).await;
+                return;
+            }
+        };
+        let id = request.id;
+        if request.v != PROTOCOL {
+            let error = EngineError::Failed(format!(
+                "the engine speaks version {PROTOCOL} and the caller {}; end the older one (process {}) and try again",
+                request.v,
+                std::process::id()
+            ));
+            let _ = lines.send(Response::Err { id, error }).await;
+            continue;
+        }
+        let (handle, lines) = (handle.clone(), lines.clone());
+        tokio::spawn(async move {
+            if request.subscribe {
+                subscribe(&handle, id, &lines).await;
+                return;
+            }
+            let response = match handle.call(request.call).await {
+                Ok(reply) => Response::Ok { id, reply },
+                Err(error) => Response::Err { id, error },
+            };
+            let _ = lines.send(response).await;
+        });
+    }
+}
+
+async fn subscribe(handle: &EngineHandle, id: u64, lines: &mpsc::Sender<Response>) {
+    let mut subscription = match handle.subscribe().await {
+        Ok(subscription) => subscription,
+        Err(error) => {
+            let _ = lines.send(Response::Err { id, error }).await;
+            return;
+        }
+    };
+    let reply = Reply::Snapshot(subscription.snapshot);
+    if lines.send(Response::Ok { id, reply }).await.is_err() {
+        return;
+    }
+    while let Some(notice) = subscription.notices.recv().await {
+        let response = match notice {
+            Notice::Event(event) => Response::Event { event: Box::new((*event).clone()) },
+            Notice::Lagged { missed } => Response::Lagged { missed },
+        };
+        if lines.send(response).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! What an engine keeps in memory, and a screen as its mirror: a fold over events.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    model::{
+        ActionName, Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Origin, Plan,
+        PlanChange, PlanId, Project, ProjectName, Scope, Session, Signature, Strike, Verdict,
+        Violation, ViolationId,
+    },
+    rules::{glob, normalise::Keyed},
+    store::{Loaded, Row},
+};
+
+use super::protocol::Snapshot;
+
+/// How many of the last events are kept at hand.
+pub const RECENT: usize = 1000;
+
+/// The name of one strike count.
+pub type StrikeKey = (PlanId, InvariantId, Signature);
+
+/// The state as of event `seq`.
+#[derive(Debug, Default)]
+pub struct State {
+    pub seq: u64,
+    /// All invariants, removed ones too.
+    pub invariants: BTreeMap<InvariantId, Arc<Keyed>>,
+    /// The active ones by where they apply.
+    by_scope: HashMap<Scope, BTreeSet<InvariantId>>,
+    pub plans: BTreeMap<PlanId, Plan>,
+    pub projects: BTreeMap<ProjectName, Project>,
+    /// By agent and the agent's own session name.
+    pub sessions: HashMap<(String, String), Session>,
+    pub strikes: BTreeMap<StrikeKey, Strike>,
+    pub violations: BTreeMap<ViolationId, Violation>,
+    pub recent: VecDeque<Event>,
+}
+
+impl State {
+    /// The state that a store holds.
+    pub fn from_loaded(loaded: Loaded, recent: Vec<Event>) -> Self {
+        let mut state = Self { seq: loaded.seq, recent: recent.into(), ..Self::default() };
+        state.fill(
+            loaded.invariants,
+            loaded.plans,
+            loaded.projects,
+            loaded.sessions,
+            loaded.strikes,
+            loaded.violations,
+        );
+        state
+    }
+
+    /// The state that an engine sent.
+    pub fn from_snapshot(snapshot: Snapshot) -> Self {
+        let mut state =
+            Self { seq: snapshot.seq, recent: snapshot.recent.into(), ..Self::default() };
+        state.fill(
+            snapshot.invariants,
+            snapshot.plans,
+            snapshot.projects,
+            snapshot.sessions,
+            snapshot.strikes,
+            snapshot.violations,
+        );
+        state
+    }
+
+    fn fill(
+        &mut self,
+        invariants: Vec<Invariant>,
+        plans: Vec<Plan>,
+        projects: Vec<Project>,
+        sessions: Vec<Session>,
+        strikes: Vec<Strike>,
+        violations: Vec<Violation>,
+    ) {
+        for invariant in invariants {
+            self.put_invariant(invariant);
+        }
+        self.plans = plans.into_iter().map(|p| (p.id, p)).collect();
+        self.projects = projects.into_iter().map(|p| (p.name.clone(), p)).collect();
+        self.sessions =
+            sessions.into_iter().map(|s| ((s.agent.clone(), s.session.clone()), s)).collect();
+        self.strikes = strikes
+            .into_iter()
+            .map(|s| ((s.plan_id, s.invariant_id, s.signature.clone()), s))
+            .collect();
+        self.violations = violations.into_iter().map(|v| (v.id, v)).collect();
+    }
+
+    /// A copy to send; `built_in` is the engine's to add.
+    pub fn snapshot(&self, built_in: Vec<Invariant>) -> Snapshot {
+        Snapshot {
+            seq: self.seq,
+            invariants: self.invariants.values().map(|k| k.invariant.clone()).collect(),
+            plans: self.plans.values().cloned().collect(),
+            projects: self.projects.values().cloned().collect(),
+            sessions: self.sessions.values().cloned().collect(),
+            strikes: self.strikes.values().cloned().collect(),
+            violations: self.violations.values().cloned().collect(),
+            built_in,
+            recent: self.recent.iter().cloned().collect(),
+        }
+    }
+
+    fn put_invariant(&mut self, invariant: Invariant) {
+        let id = invariant.id;
+        if let Some(old) = self.invariants.get(&id)
+            && let Some(ids) = self.by_scope.get_mut(&old.invariant.scope)
+        {
+            ids.remove(&id);
+        }
+        if invariant.active {
+            self.by_scope.entry(invariant.scope.clone()).or_default().insert(id);
+        }
+        self.invariants.insert(id, Keyed::new(invariant));
+    }
+
+    /// Takes an event in, and returns the rows that a store keeps of it.
+    pub fn apply(&mut self, event: &Event) -> Vec<Row> {
+        self.seq = event.seq;
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(event.clone());
+        match &event.kind {
+            EventKind::InvariantAdded { invariant }
+            | EventKind::InvariantEdited { invariant }
+            | EventKind::InvariantRemoved { invariant }
+            | EventKind::InvariantRestored { invariant } => {
+                self.put_invariant(invariant.clone());
+                vec![Row::Invariant(invariant.clone())]
+            }
+            EventKind::ProjectBound { project } => {
+                self.projects.insert(project.name.clone(), project.clone());
+                vec![Row::Project(project.clone())]
+            }
+            EventKind::PlanCreated { plan } => {
+                self.plans.insert(plan.id, plan.clone());
+                vec![Row::Plan(plan.clone())]
+            }
+            EventKind::PlanChanged { plan, change } => {
+                self.plans.insert(plan.id, plan.clone());
+                let mut rows = vec![Row::Plan(plan.clone())];
+                if let PlanChange::Resumed { cleared } = change {
+                    for (invariant, signature) in cleared {
+                        self.strikes.remove(&(plan.id, *invariant, signature.clone()));
+                        rows.push(Row::StrikeCleared(plan.id, *invariant, signature.clone()));
+                    }
+                }
+                rows
+            }
+            EventKind::SessionStarted { session } | EventKind::SessionEnded { session } => {
+                let key = (session.agent.clone(), session.session.clone());
+                self.sessions.insert(key, session.clone());
+                vec![Row::Session(session.clone())]
+            }
+            EventKind::Attempted { plan_id, attempt, verdict, .. } => {
+                self.count_strikes(*plan_id, attempt.nonce.as_deref(), verdict, event)
+            }
+            EventKind::InvariantViolated { violation, .. }
+            | EventKind::CorrectionApplied { violation, .. } => {
+                self.violations.insert(violation.id, violation.clone());
+                vec![Row::Violation(violation.clone())]
+            }
+            EventKind::InvariantEnforced { plan_id, record } => {
+                vec![Row::Enforcement(*plan_id, record.clone())]
+            }
+            EventKind::InvariantReconciled { decisions, .. } => {
+                decisions.iter().cloned().map(Row::Decision).collect()
+            }
+        }
+    }
+
+    fn count_strikes(
+        &mut self,
+        plan_id: PlanId,
+        nonce: Option<&str>,
+        verdict: &Verdict,
+        event: &Event,
+    ) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for breach in verdict.breaches.iter().filter(|b| b.strike > 0) {
+            let key = (plan_id, breach.invariant_id, breach.signature.clone());
+            let strike = self.strikes.entry(key).or_insert_with(|| Strike {
+                plan_id,
+                invariant_id: breach.invariant_id,
+                signature: breach.signature.clone(),
+                count: 0,
+                last_at: event.at,
+                nonces: Vec::new(),
+            });
+            strike.count = breach.strike;
+            strike.last_at = event.at;
+            if let Some(nonce) = nonce {
+                strike.nonces.push(nonce.to_owned());
+                let surplus = strike.nonces.len().saturating_sub(8);
+                strike.nonces.drain(..surplus);
+            }
+            rows.push(Row::Strike(strike.clone()));
+        }
+        rows
+    }
+
+    /// The active invariants attached to exactly this scope, oldest first.
+    pub fn in_scope<'a>(&'a self, scope: &Scope) -> impl Iterator<Item = &'a Arc<Keyed>> + use<'a> {
+        self.by_scope
+            .get(scope)
+            .into_iter()
+            .flatten()
+            .filter_map(|id| self.invariants.get(id))
+    }
+
+    /// All that applies to a plan, before the merge: global → project → action → plan. The
+    /// invariants of its action get the plan's parameters.
+    pub fn collect_for_plan(&self, plan: &Plan) -> Vec<Arc<Keyed>> {
+        let mut collected = self.collect(Some(&plan.project), None);
+        if let Some(action) = &plan.action {
+            for keyed in self.in_scope(&Scope::Action(action.clone())) {
+                collected.push(bound(keyed, plan));
+            }
+        }
+        collected.extend(self.in_scope(&Scope::Plan(plan.id)).cloned());
+        collected
+    }
+
+    /// Global, and what is attached to a project or an action.
+    pub fn collect(
+        &self,
+        project: Option<&ProjectName>,
+        action: Option<&ActionName>,
+    ) -> Vec<Arc<Keyed>> {
+        let mut collected: Vec<_> = self.in_scope(&Scope::Global).cloned().collect();
+        if let Some(project) = project {
+            collected.extend(self.in_scope(&Scope::Project(project.clone())).cloned());
+        }
+        if let Some(action) = action {
+            collected.extend(self.in_scope(&Scope::Action(action.clone())).cloned());
+        }
+        collected
+    }
+
+    /// The project that a directory belongs to: the one bound to its root, else
+    /// `local/<folder name>`.
+    pub fn project_of(&self, root: &Path) -> ProjectName {
+        let bound = self.projects.values().find(|p| p.roots.iter().any(|r| r == root));
+        match bound {
+            Some(project) => project.name.clone(),
+            None => default_project_name(root),
+        }
+    }
+
+    /// The violations of a plan that still stand.
+    pub fn open_violations(&self, plan: PlanId) -> impl Iterator<Item = &Violation> {
+        self.violations.values().filter(move |v| v.plan_id == plan && v.is_open())
+    }
+
+    /// The counts of a plan that are above zero.
+    pub fn strikes_of(&self, plan: PlanId) -> impl Iterator<Item = &Strike> {
+        self.strikes.values().filter(move |s| s.plan_id == plan)
+    }
+
+    /// The plan that a project's `@` means: the one a person chose, else the youngest that is
+    /// not over.
+    pub fn current_plan(&self, project: &ProjectName) -> Option<&Plan> {
+        let chosen = self
+            .projects
+            .get(project)
+            .and_then(|p| p.current_plan)
+            .and_then(|id| self.plans.get(&id))
+            .filter(|plan| !plan.is_over());
+        chosen.or_else(|| {
+            self.plans.values().rev().find(|p| p.project == *project && !p.is_over())
+        })
+    }
+}
+
+/// `local/<folder name>`; hidden characters of the folder's name become visible marks.
+pub fn default_project_name(root: &Path) -> ProjectName {
+    let folder = root.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let shown: String = crate::model::visible(&folder).chars().take(150).collect();
+    ProjectName::new(&format!("local/{shown}"))
+        .unwrap_or_else(|_| ProjectName::new("local/root").expect("a visible, short name"))
+}
+
+/// The invariant with the parameters of the plan put in; unbound ones stay and are refused
+/// where the patterns are compiled.
+pub fn bound(keyed: &Arc<Keyed>, plan: &Plan) -> Arc<Keyed> {
+    let Layer::Letter(check) = &keyed.invariant.layer else {
+        return Arc::clone(keyed);
+    };
+    if check.patterns().iter().all(|p| glob::parameters(p).is_empty()) {
+        return Arc::clone(keyed);
+    }
+    let bind = |pattern: &String| glob::bind(pattern, &plan.params).unwrap_or(pattern.clone());
+    let new_check = match check {
+        LetterCheck::NoEditsOutside(list) => {
+            LetterCheck::NoEditsOutside(list.iter().map(bind).collect())
+        }
+        LetterCheck::Untouched(pattern) => LetterCheck::Untouched(bind(pattern)),
+    };
+    let mut invariant = keyed.invariant.clone();
+    if invariant.text == check.sentence() {
+        invariant.text = new_check.sentence();
+    }
+    invariant.layer = Layer::Letter(new_check);
+    Keyed::new(invariant)
+}
+
+/// The copy of an action's invariant that `plan use` attaches to the plan.
+pub fn promoted(keyed: &Arc<Keyed>, plan: &Plan, action: &ActionName) -> Invariant {
+    let mut invariant = bound(keyed, plan).invariant.clone();
+    invariant.scope = Scope::Plan(plan.id);
+    invariant.origin = Origin::PromotedFrom(action.clone());
+    invariant.revision = 1;
+    invariant
+}
+
+/// The top of the git work tree that `dir` lies in, else `dir` itself.
+pub fn project_root(dir: &Path) -> PathBuf {
+    dir.ancestors()
+        .find(|folder| folder.join(".git").exists())
+        .unwrap_or(dir)
+        .to_owned()
+}

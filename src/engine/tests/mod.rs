@@ -1,0 +1,166 @@
+//! The engine's promises, on a real store in a temporary folder and a real project beside it.
+
+mod attempts;
+mod invariants;
+mod plans;
+mod serving;
+
+use std::{fs, path::PathBuf};
+
+use super::{
+    Call, Config, EngineError, Locations, Reply,
+    protocol::{EffectiveOf, EffectiveSet, HookCall, HookEvent, HookReply, PlanRef},
+    writer::Engine,
+};
+use crate::model::{
+    Attempt, Effect, Invariant, LetterCheck, NewInvariant, Plan, PlanId, ReconciliationResult,
+    Scope, Transition, VerdictKind,
+};
+
+pub struct World {
+    _dir: tempfile::TempDir,
+    pub root: PathBuf,
+    pub locations: Locations,
+    pub config: Config,
+    pub engine: Option<Engine>,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let root = base.join("my-app");
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::create_dir_all(root.join("tests")).unwrap();
+        let locations = Locations {
+            store: base.join("data/invar.redb"),
+            config: base.join("config/config.toml"),
+            logs: base.join("logs"),
+            socket: base.join("data/invar.sock"),
+            home: base.join("home"),
+        };
+        // The project lies in the temporary folder, which is scratch by default; the project
+        // itself never is.
+        let config = Config::default();
+        let mut world = Self { _dir: dir, root, locations, config, engine: None };
+        world.restart();
+        world
+    }
+
+    /// Ends the engine and starts another one on the same store.
+    pub fn restart(&mut self) {
+        self.engine = None;
+        self.engine = Some(Engine::open(&self.locations, &self.config).unwrap());
+    }
+
+    pub fn call(&mut self, call: Call) -> Result<Reply, EngineError> {
+        self.engine.as_mut().unwrap().call(call)
+    }
+
+    pub fn add(&mut self, new: NewInvariant) -> Invariant {
+        match self.call(Call::Add { invariant: new, cwd: self.root.clone(), plan: None }).unwrap() {
+            Reply::Added { invariant, .. } => *invariant,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn add_plain(&mut self, scope: Scope, text: &str) -> Invariant {
+        self.add(NewInvariant::plain(scope, text))
+    }
+
+    pub fn untouched(&mut self, scope: Scope, path: &str) -> Invariant {
+        self.add(NewInvariant::letter(scope, LetterCheck::Untouched(path.into())))
+    }
+
+    pub fn only(&mut self, scope: Scope, patterns: &[&str]) -> Invariant {
+        let patterns = patterns.iter().map(|p| (*p).to_owned()).collect();
+        self.add(NewInvariant::letter(scope, LetterCheck::NoEditsOutside(patterns)))
+    }
+
+    pub fn use_plan(&mut self, action: &str) -> Plan {
+        self.use_plan_with(action, &[], None).unwrap()
+    }
+
+    pub fn use_plan_with(
+        &mut self,
+        action: &str,
+        params: &[(&str, &str)],
+        parent: Option<PlanId>,
+    ) -> Result<Plan, EngineError> {
+        let call = Call::PlanUse {
+            action: action.parse().unwrap(),
+            project: "local/my-app".parse().unwrap(),
+            params: params.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+            parent: parent.map(|p| self.plan_ref(p)),
+        };
+        match self.call(call)? {
+            Reply::PlanMade { plan, .. } => Ok(*plan),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn plan_ref(&self, plan: PlanId) -> PlanRef {
+        PlanRef { text: plan.to_string(), cwd: self.root.clone() }
+    }
+
+    pub fn plan(&self, id: PlanId) -> Plan {
+        self.engine.as_ref().unwrap().core().state().plans[&id].clone()
+    }
+
+    pub fn transition(
+        &mut self,
+        plan: PlanId,
+        transition: Transition,
+    ) -> Result<ReconciliationResult, EngineError> {
+        let plan = self.plan_ref(plan);
+        match self.call(Call::PlanTransition { plan, transition })? {
+            Reply::Reconciled(result) => Ok(*result),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn effective(&mut self, plan: PlanId) -> EffectiveSet {
+        let of = EffectiveOf::Plan(self.plan_ref(plan));
+        match self.call(Call::Effective { of }).unwrap() {
+            Reply::Effective(set) => *set,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn hook(&mut self, session: &str, what: HookEvent) -> HookReply {
+        let call = HookCall {
+            agent: "claude-code".into(),
+            session: session.into(),
+            project_dir: self.root.clone(),
+            what,
+        };
+        match self.call(Call::Hook(call)).unwrap() {
+            Reply::Hook(reply) => *reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn edit(&mut self, session: &str, path: &str) -> HookReply {
+        let attempt = self.attempt_on(path);
+        self.hook(session, HookEvent::Attempt(attempt))
+    }
+
+    pub fn attempt_on(&self, path: &str) -> Attempt {
+        Attempt {
+            tool: "Edit".into(),
+            cwd: self.root.clone(),
+            effects: vec![Effect::Change { path: path.into() }],
+            subagent: None,
+            nonce: None,
+        }
+    }
+}
+
+pub fn project() -> Scope {
+    Scope::Project("local/my-app".parse().unwrap())
+}
+
+pub fn verdicts(world: &mut World, session: &str, path: &str, times: usize) -> Vec<VerdictKind> {
+    (0..times).map(|_| world.edit(session, path).verdict.verdict).collect()
+}

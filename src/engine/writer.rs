@@ -1,0 +1,181 @@
+//! A core with its store: calls are decided, what they write becomes durable in one
+//! transaction, and only then are they answered. Used by the background task and, for a moment,
+//! by a one-shot command.
+
+use super::{
+    Call, Config, EngineError, Locations, Reply,
+    core::Core,
+    protocol::DecisionNode,
+    state::{RECENT, State},
+};
+use crate::{
+    model::{DecisionKind, Event, EventKind},
+    store::{Batch, Store},
+};
+
+/// An engine that is driven by its caller's thread.
+pub struct Engine {
+    core: Core,
+    store: Store,
+    /// Decided and answered, not yet written: allowed attempts.
+    pending: Batch,
+    /// Set when a write failed and the state could not be read back.
+    broken: Option<EngineError>,
+    locations: Locations,
+}
+
+/// The answer to one call of a batch, and whether it waited for the disk.
+pub type Answer = Result<Reply, EngineError>;
+
+impl Engine {
+    /// Opens the store and loads it.
+    ///
+    /// # Errors
+    /// [`EngineError::Busy`] while another process has the store; what the store reports.
+    pub fn open(locations: &Locations, config: &Config) -> Result<Self, EngineError> {
+        let store = Store::open(&locations.store)?;
+        let state = load(&store)?;
+        Ok(Self {
+            core: Core::new(state, locations, config),
+            store,
+            pending: Batch::default(),
+            broken: None,
+            locations: locations.clone(),
+        })
+    }
+
+    /// Where its store and socket lie.
+    pub fn locations(&self) -> &Locations {
+        &self.locations
+    }
+
+    /// The deciding part, for reads.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Whether allowed attempts wait to be written.
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Decides the calls in order and writes what they change in one transaction. Returns the
+    /// answers and the events that became durable. When the write fails, every call that
+    /// changed something is answered with the failure and nothing of it counts.
+    pub fn run(&mut self, calls: Vec<Call>) -> (Vec<Answer>, Vec<Event>) {
+        if let Some(error) = &self.broken {
+            return (calls.iter().map(|_| Err(error.clone())).collect(), Vec::new());
+        }
+        let mut answers = Vec::with_capacity(calls.len());
+        let mut wrote = Vec::with_capacity(calls.len());
+        let mut durable = false;
+        let mut durable_events = Vec::new();
+        for call in calls {
+            if reads_store(&call) {
+                // Reads see what was written before them.
+                if let Ok(events) = self.flush() {
+                    durable_events.extend(events);
+                }
+                answers.push(self.read(call));
+                wrote.push(false);
+                continue;
+            }
+            let mut batch = Batch::default();
+            let answer = self.core.handle(call, &mut batch);
+            durable |= batch.events.iter().any(|e| !may_wait(e));
+            wrote.push(!batch.is_empty());
+            self.pending.events.extend(batch.events);
+            self.pending.rows.extend(batch.rows);
+            answers.push(answer);
+        }
+        if durable {
+            match self.flush() {
+                Ok(events) => durable_events.extend(events),
+                Err(error) => {
+                    for (answer, wrote) in answers.iter_mut().zip(wrote) {
+                        if wrote {
+                            *answer = Err(error.clone());
+                        }
+                    }
+                }
+            }
+        }
+        (answers, durable_events)
+    }
+
+    /// Decides one call and makes it durable.
+    ///
+    /// # Errors
+    /// As [`Core::handle`], and what the disk reports.
+    pub fn call(&mut self, call: Call) -> Answer {
+        let (mut answers, _) = self.run(vec![call]);
+        self.flush()?;
+        answers.pop().unwrap_or(Ok(Reply::Done))
+    }
+
+    /// Writes what is pending; returns its events.
+    ///
+    /// # Errors
+    /// What the disk reports. The state is then read back from the store.
+    pub fn flush(&mut self) -> Result<Vec<Event>, EngineError> {
+        if self.pending.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch = std::mem::take(&mut self.pending);
+        match self.store.commit(&batch) {
+            Ok(()) => Ok(batch.events),
+            Err(error) => {
+                let error = EngineError::from(error);
+                match load(&self.store) {
+                    Ok(state) => self.core.reset(state),
+                    Err(_) => self.broken = Some(error.clone()),
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn read(&self, call: Call) -> Answer {
+        Ok(match call {
+            Call::History { id } => {
+                let id = self.core.find_invariant(&id)?.invariant.id;
+                Reply::Invariants(self.store.history(id)?)
+            }
+            Call::Decisions { plan } => {
+                let plan = self.core.find_plan(&plan)?.id;
+                let mut nodes = Vec::new();
+                for decision in self.store.decisions(plan)? {
+                    let enforcements = match decision.kind {
+                        DecisionKind::InvariantEnforced => self.store.enforcements(plan, decision.id)?,
+                        DecisionKind::ConflictResolved => Vec::new(),
+                    };
+                    nodes.push(DecisionNode { decision, enforcements });
+                }
+                Reply::Decisions(nodes)
+            }
+            Call::Events { since, limit } => Reply::Events(self.store.events(since, limit)?),
+            Call::LogVerify => Reply::Log(self.store.verify_log()?),
+            other => {
+                return Err(EngineError::Failed(format!("{other:?} is no read; please report it")));
+            }
+        })
+    }
+}
+
+fn load(store: &Store) -> Result<State, EngineError> {
+    let loaded = store.load()?;
+    let recent = store.events(loaded.seq.saturating_sub(RECENT as u64), RECENT)?;
+    Ok(State::from_loaded(loaded, recent))
+}
+
+fn reads_store(call: &Call) -> bool {
+    matches!(
+        call,
+        Call::History { .. } | Call::Decisions { .. } | Call::Events { .. } | Call::LogVerify
+    )
+}
+
+/// Only an attempt that was let through may be answered before it is written.
+fn may_wait(event: &Event) -> bool {
+    matches!(&event.kind, EventKind::Attempted { verdict, .. } if verdict.lets_through())
+}
