@@ -1,1 +1,70 @@
+//! Floor 6: the command line. Prints; decides nothing.
 
+pub mod args;
+mod commands;
+pub mod hook;
+pub mod output;
+
+use std::time::{Duration, Instant};
+
+use args::{Cli, Command};
+use output::{Failure, Output};
+
+use crate::engine::{self, Call, EngineError, Locations, Reply};
+
+/// Exit codes of all commands but `hook`, which follows its agent's protocol.
+pub mod exit {
+    pub const DONE: u8 = 0;
+    pub const FAILED: u8 = 1;
+    pub const USAGE: u8 = 2;
+    pub const BLOCKED: u8 = 3;
+    pub const HALTED: u8 = 4;
+    pub const NOT_FOUND: u8 = 5;
+    pub const STORE: u8 = 6;
+}
+
+/// How long a one-shot command waits for its turn and its answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A one-shot command's way to the engine, opened at its first call.
+pub struct Context {
+    pub locations: Locations,
+    session: Option<engine::Session>,
+    deadline: Instant,
+}
+
+impl Context {
+    /// Finds the store of the command.
+    ///
+    /// # Errors
+    /// No home folder.
+    pub fn new(cli: &Cli) -> Result<Self, EngineError> {
+        let locations = Locations::from_env(cli.store.clone())?;
+        Ok(Self { locations, session: None, deadline: Instant::now() + PATIENCE })
+    }
+
+    /// Asks the engine: the one that runs, else the store itself.
+    ///
+    /// # Errors
+    /// As [`engine::Session::call`].
+    pub fn call(&mut self, call: Call) -> Result<Reply, EngineError> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            empty => empty.insert(engine::open_session(&self.locations, self.deadline)?),
+        };
+        session.call(&self.locations, call, self.deadline)
+    }
+}
+
+/// Runs a command that is neither `hook` nor a screen; returns its exit code.
+pub fn run(cli: Cli, command: Command) -> u8 {
+    let name = command.name();
+    let output = Output::new(cli.format, name);
+    let result = Context::new(&cli)
+        .map_err(Failure::from)
+        .and_then(|mut context| commands::dispatch(&mut context, command, &output));
+    match result {
+        Ok(done) => output.finish(done),
+        Err(failure) => output.fail(&failure),
+    }
+}

@@ -119,6 +119,10 @@ impl Core {
             Call::ProjectList => {
                 Ok(Reply::Projects(self.state.projects.values().cloned().collect()))
             }
+            Call::ProjectOf { dir } => {
+                let name = self.state.project_of(&project_root(&dir));
+                Ok(Reply::Project(self.project_record(&name)))
+            }
             Call::Enforce { plan, violated, response } => {
                 self.enforce(&plan, &violated, &response, out)
             }

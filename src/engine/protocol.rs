@@ -66,6 +66,8 @@ pub enum Call {
     PlanList,
     ProjectBind { name: ProjectName, root: PathBuf },
     ProjectList,
+    /// The project that a directory belongs to.
+    ProjectOf { dir: PathBuf },
     Enforce { plan: PlanRef, violated: Vec<String>, response: String },
     Resolve { violation: String, waive: Option<String> },
     Violations { plan: Option<PlanRef> },

@@ -100,7 +100,8 @@ impl Core {
         }
     }
 
-    fn project_record(&self, name: &ProjectName) -> Project {
+    /// What is known of a project; nothing yet, for one that no event has named.
+    pub(crate) fn project_record(&self, name: &ProjectName) -> Project {
         self.state.projects.get(name).cloned().unwrap_or_else(|| Project {
             name: name.clone(),
             roots: Vec::new(),

@@ -1,0 +1,407 @@
+//! The grammar of the command line. Both spellings of the seeds work: `invariant add` and
+//! `add`, `--scope project --project NAME` and `--project NAME` alone.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::model::{Checkpoint, Remedy, ScopeKind, Severity};
+
+/// Keeps invariants true while coding agents work.
+///
+/// Without a command it opens the terminal program.
+#[derive(Debug, Parser)]
+#[command(name = "invar", version, max_term_width = 100)]
+pub struct Cli {
+    /// The store, instead of the one in your data folder.
+    #[arg(long, global = true, value_name = "PATH", env = "INVAR_STORE", hide_env_values = true)]
+    pub store: Option<PathBuf>,
+    /// How to print.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Forms of output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    /// One JSON object a line; for `events`.
+    Ndjson,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// See a scripted run, really enforced, on a throw-away store.
+    Demo(DemoArgs),
+    /// Add an invariant.
+    Add(AddArgs),
+    /// List invariants; with --effective, what is in force after the merge.
+    List(ListArgs),
+    /// Show one invariant in full.
+    Show(IdArg),
+    /// Change an invariant; it keeps its id and its history.
+    Edit(EditArgs),
+    /// Remove an invariant; `restore` brings it back.
+    Remove(RemoveArgs),
+    /// Bring a removed invariant back.
+    Restore(IdArg),
+    /// All revisions of an invariant.
+    History(IdArg),
+    /// The same commands as `invar invariant …`.
+    #[command(subcommand)]
+    Invariant(InvariantCommand),
+    /// Make, move and inspect plans.
+    #[command(subcommand)]
+    Plan(PlanCommand),
+    /// Projects and the directories bound to them.
+    #[command(subcommand)]
+    Project(ProjectCommand),
+    /// Report what an outside check found (enforce_invariants).
+    Enforce(EnforceArgs),
+    /// Resolve a violation: corrected, or waived with a reason.
+    Resolve(ResolveArgs),
+    /// Violations, open and resolved.
+    Violations(PlanFilter),
+    /// Strike counts.
+    Strikes(PlanFilter),
+    /// The decision tree of a plan.
+    Decisions(PlanArg),
+    /// What happened.
+    Events(EventsArgs),
+    /// The event log itself.
+    #[command(subcommand)]
+    Log(LogCommand),
+    /// Run the engine without a screen.
+    Serve(ServeArgs),
+    /// Answer an agent's hook: its JSON on stdin, its answer on stdout.
+    Hook(HookArgs),
+    /// Connect an agent: write invar into its hook settings.
+    Install(InstallArgs),
+    /// Take invar out of an agent's hook settings.
+    Uninstall(InstallArgs),
+    /// One line about the plan of this directory.
+    Status,
+    /// Where store, configuration, logs and socket lie.
+    Paths,
+}
+
+impl Command {
+    /// The command's name in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Demo(_) => "demo",
+            Self::Add(_) | Self::Invariant(InvariantCommand::Add(_)) => "add",
+            Self::List(_) | Self::Invariant(InvariantCommand::List(_)) => "list",
+            Self::Show(_) | Self::Invariant(InvariantCommand::Show(_)) => "show",
+            Self::Edit(_) | Self::Invariant(InvariantCommand::Edit(_)) => "edit",
+            Self::Remove(_) | Self::Invariant(InvariantCommand::Remove(_)) => "remove",
+            Self::Restore(_) | Self::Invariant(InvariantCommand::Restore(_)) => "restore",
+            Self::History(_) | Self::Invariant(InvariantCommand::History(_)) => "history",
+            Self::Plan(PlanCommand::Use(_)) => "plan use",
+            Self::Plan(PlanCommand::List) => "plan list",
+            Self::Plan(PlanCommand::Show(_)) => "plan show",
+            Self::Plan(PlanCommand::Strategize(_)) => "plan strategize",
+            Self::Plan(PlanCommand::Execute(_)) => "plan execute",
+            Self::Plan(PlanCommand::Apply(_)) => "plan apply",
+            Self::Plan(PlanCommand::Resume(_)) => "plan resume",
+            Self::Plan(PlanCommand::Cancel(_)) => "plan cancel",
+            Self::Project(ProjectCommand::List) => "project list",
+            Self::Project(ProjectCommand::Bind(_)) => "project bind",
+            Self::Enforce(_) => "enforce",
+            Self::Resolve(_) => "resolve",
+            Self::Violations(_) => "violations",
+            Self::Strikes(_) => "strikes",
+            Self::Decisions(_) => "decisions",
+            Self::Events(_) => "events",
+            Self::Log(LogCommand::Verify) => "log verify",
+            Self::Serve(_) => "serve",
+            Self::Hook(_) => "hook",
+            Self::Install(_) => "install",
+            Self::Uninstall(_) => "uninstall",
+            Self::Status => "status",
+            Self::Paths => "paths",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum InvariantCommand {
+    /// Add an invariant.
+    Add(AddArgs),
+    /// List invariants; with --effective, what is in force after the merge.
+    List(ListArgs),
+    /// Show one invariant in full.
+    Show(IdArg),
+    /// Change an invariant; it keeps its id and its history.
+    Edit(EditArgs),
+    /// Remove an invariant; `restore` brings it back.
+    Remove(RemoveArgs),
+    /// Bring a removed invariant back.
+    Restore(IdArg),
+    /// All revisions of an invariant.
+    History(IdArg),
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Print the run as text and end by itself.
+    #[arg(long)]
+    pub plain: bool,
+}
+
+/// Where an invariant applies.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ScopeArgs {
+    /// global, project, action or plan; the last three with their own option.
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Option<ScopeKind>,
+    /// Every plan.
+    #[arg(long)]
+    pub global: bool,
+    /// The plans of a project.
+    #[arg(long, value_name = "NAME")]
+    pub project: Option<String>,
+    /// The plans made from an action.
+    #[arg(long, value_name = "NAME")]
+    pub action: Option<String>,
+    /// One plan: its id, a unique prefix, or @ for the current one.
+    #[arg(long, value_name = "ID")]
+    pub plan: Option<String>,
+}
+
+/// How an invariant is checked; none of these makes it plain.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LayerArgs {
+    /// Only files that match may be changed; repeat it for several patterns.
+    #[arg(long, value_name = "GLOB")]
+    pub no_edits_outside: Vec<String>,
+    /// What matches may not be changed.
+    #[arg(long, value_name = "PATH")]
+    pub untouched: Option<String>,
+    /// A judge model reads the text.
+    #[arg(long, conflicts_with = "assent")]
+    pub judgment: bool,
+    /// When the judge reads it: each_edit, at_satisfaction or each_n_iterations=N.
+    #[arg(long, value_name = "C", requires = "judgment")]
+    pub checkpoint: Option<Checkpoint>,
+    /// A person approves.
+    #[arg(long)]
+    pub assent: bool,
+    /// A person approves each change to what matches; repeatable.
+    #[arg(long, value_name = "GLOB", requires = "assent")]
+    pub when: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    #[command(flatten)]
+    pub layer: LayerArgs,
+    /// error blocks, warning tells, info records.
+    #[arg(long, default_value = "error")]
+    pub severity: Severity,
+    /// A global invariant that no other scope can displace.
+    #[arg(long)]
+    pub non_overridable: bool,
+    /// inform (three strikes), halt (at once) or warn (tell, and let through).
+    #[arg(long, value_name = "REMEDY")]
+    pub on_invariant_breach: Option<Remedy>,
+    /// What must stay true; a letter invariant can do without.
+    pub text: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct EditArgs {
+    /// The invariant: its id or a unique prefix.
+    pub id: String,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    #[command(flatten)]
+    pub layer: LayerArgs,
+    /// Make it a plain sentence.
+    #[arg(long, conflicts_with_all = ["no_edits_outside", "untouched", "judgment", "assent"])]
+    pub plain: bool,
+    /// error blocks, warning tells, info records.
+    #[arg(long)]
+    pub severity: Option<Severity>,
+    /// Whether no other scope can displace it.
+    #[arg(long, value_name = "BOOL")]
+    pub non_overridable: Option<bool>,
+    /// The new text.
+    pub text: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    /// What is in force after the merge.
+    #[arg(long)]
+    pub effective: bool,
+    /// Only this layer: plain, letter, judgment or assent.
+    #[arg(long)]
+    pub layer: Option<crate::model::LayerKind>,
+    /// Removed ones too.
+    #[arg(long)]
+    pub all: bool,
+    /// Only those whose text matches; ! in front inverts.
+    pub regex: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct IdArg {
+    /// The invariant: its id or a unique prefix.
+    pub id: String,
+}
+
+#[derive(Debug, Args)]
+pub struct RemoveArgs {
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
+    /// The invariant: its id or a unique prefix.
+    pub id: String,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanArg {
+    /// The plan: its id, a unique prefix, or @ for the current one of this directory.
+    #[arg(default_value = "@")]
+    pub plan: String,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanFilter {
+    /// Only of this plan: its id, a unique prefix, or @.
+    pub plan: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PlanCommand {
+    /// Make a plan from an action and make it the project's current one.
+    Use(PlanUseArgs),
+    /// All plans.
+    List,
+    /// One plan in full.
+    Show(PlanArg),
+    /// Start the strategize phase.
+    Strategize(PlanArg),
+    /// Start the execute phase.
+    Execute(PlanArg),
+    /// Pass the apply gate.
+    Apply(PlanArg),
+    /// Let a halted plan go on.
+    Resume(PlanArg),
+    /// End a plan.
+    Cancel(PlanArg),
+}
+
+#[derive(Debug, Args)]
+pub struct PlanUseArgs {
+    /// The action, such as local/code-coverage.
+    pub action: String,
+    /// The project; by default that of this directory.
+    #[arg(long, value_name = "NAME")]
+    pub project: Option<String>,
+    /// Bind a parameter of the action's patterns; repeatable.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// Inherit what is in force in this plan.
+    #[arg(long, value_name = "ID")]
+    pub parent: Option<String>,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE, such as failing_test=tests/test_sync.py".into()),
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProjectCommand {
+    /// All projects that are known.
+    List,
+    /// Give a directory's project a name.
+    Bind(BindArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BindArgs {
+    /// The name, such as local/my-app.
+    pub name: String,
+    /// The directory; by default this one.
+    pub dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct EnforceArgs {
+    /// The plan: its id, a unique prefix, or @.
+    pub plan: String,
+    /// An invariant that does not hold; repeatable.
+    #[arg(long, value_name = "ID")]
+    pub violated: Vec<String>,
+    /// What was found.
+    #[arg(long, value_name = "TEXT")]
+    pub response: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ResolveArgs {
+    /// The violation: its id or a unique prefix.
+    pub violation: String,
+    /// Let it stand; never for a non-overridable invariant.
+    #[arg(long, requires = "reason")]
+    pub waive: bool,
+    /// Why it may stand.
+    #[arg(long, value_name = "TEXT", requires = "waive")]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// Stay, and print what happens.
+    #[arg(long)]
+    pub follow: bool,
+    /// Only what comes after this number.
+    #[arg(long, value_name = "SEQ")]
+    pub since: Option<u64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Walk the whole hash chain and name the first broken entry.
+    Verify,
+}
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// End after this time without a call, or when the store is gone.
+    #[arg(long, value_name = "MINUTES")]
+    pub idle_exit: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct HookArgs {
+    /// The agent, such as claude-code.
+    pub agent: String,
+}
+
+#[derive(Debug, Args)]
+pub struct InstallArgs {
+    /// The agent, such as claude-code.
+    pub agent: String,
+    /// For this project only.
+    #[arg(long, conflicts_with = "user")]
+    pub project: bool,
+    /// For all your projects (the default).
+    #[arg(long)]
+    pub user: bool,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}

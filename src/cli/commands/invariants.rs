@@ -1,0 +1,355 @@
+//! add, list, show, edit, remove, restore, history.
+
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        Context, exit,
+        args::{AddArgs, EditArgs, LayerArgs, ListArgs, RemoveArgs, ScopeArgs},
+        output::{Done, Failure, confirm},
+    },
+    Outcome, cwd, plan_ref, project, table, unexpected,
+};
+use crate::{
+    engine::{
+        Call, Reply,
+        protocol::{EffectiveOf, PlanRef},
+    },
+    model::{
+        ActionName, Invariant, InvariantPatch, Layer, LetterCheck, ModelError, NewInvariant,
+        ProjectName, Scope, ScopeKind, Severity, visible,
+    },
+    rules::filter::{Filter, FilterMode},
+};
+
+/// A scope as it was asked for; a plan is still a reference.
+enum Wanted {
+    Scope(Scope),
+    Plan(PlanRef),
+}
+
+impl ScopeArgs {
+    fn wanted(&self) -> Result<Option<Wanted>, Failure> {
+        let named = [
+            (ScopeKind::Global, self.global),
+            (ScopeKind::Project, self.project.is_some()),
+            (ScopeKind::Action, self.action.is_some()),
+            (ScopeKind::Plan, self.plan.is_some()),
+        ];
+        let mut kinds: Vec<ScopeKind> =
+            named.into_iter().filter(|(_, given)| *given).map(|(kind, _)| kind).collect();
+        if let Some(kind) = self.scope
+            && !kinds.contains(&kind)
+        {
+            kinds.push(kind);
+        }
+        let kind = match kinds.as_slice() {
+            [] => return Ok(None),
+            [kind] => *kind,
+            several => {
+                let names: Vec<_> = several.iter().map(|k| k.as_str()).collect();
+                return Err(Failure::Usage(format!(
+                    "an invariant has one scope, and this names {}; leave one",
+                    names.join(" and ")
+                )));
+            }
+        };
+        let missing = || ModelError::MissingSource { scope: kind.as_str() };
+        Ok(Some(match kind {
+            ScopeKind::Global => Wanted::Scope(Scope::Global),
+            ScopeKind::Project => {
+                let name = self.project.as_deref().ok_or_else(missing)?;
+                Wanted::Scope(Scope::Project(ProjectName::new(name)?))
+            }
+            ScopeKind::Action => {
+                let name = self.action.as_deref().ok_or_else(missing)?;
+                Wanted::Scope(Scope::Action(ActionName::new(name)?))
+            }
+            ScopeKind::Plan => Wanted::Plan(plan_ref(self.plan.clone().ok_or_else(missing)?)?),
+        }))
+    }
+}
+
+impl LayerArgs {
+    fn layer(&self) -> Result<Option<Layer>, Failure> {
+        let letter = !self.no_edits_outside.is_empty() || self.untouched.is_some();
+        let kinds = [letter, self.judgment, self.assent];
+        if kinds.into_iter().filter(|k| *k).count() > 1 {
+            return Err(Failure::Usage(
+                "an invariant has one layer; write one invariant for each".into(),
+            ));
+        }
+        if !self.no_edits_outside.is_empty() && self.untouched.is_some() {
+            return Err(ModelError::TwoLetterForms.into());
+        }
+        Ok(if let Some(pattern) = &self.untouched {
+            Some(Layer::Letter(LetterCheck::Untouched(pattern.clone())))
+        } else if letter {
+            Some(Layer::Letter(LetterCheck::NoEditsOutside(self.no_edits_outside.clone())))
+        } else if self.judgment {
+            Some(Layer::Judgment { checkpoint: self.checkpoint.unwrap_or_default() })
+        } else if self.assent {
+            Some(Layer::Assent { when: self.when.clone() })
+        } else {
+            None
+        })
+    }
+}
+
+pub(super) fn add(context: &mut Context, args: AddArgs) -> Outcome {
+    let (scope, plan) = match args.scope.wanted()? {
+        Some(Wanted::Scope(scope)) => (scope, None),
+        Some(Wanted::Plan(plan)) => (Scope::Global, Some(plan)),
+        None => (Scope::Project(project(context, None)?), None),
+    };
+    let invariant = NewInvariant {
+        text: args.text,
+        scope,
+        layer: args.layer.layer()?.unwrap_or_default(),
+        severity: args.severity,
+        non_overridable: args.non_overridable,
+        on_invariant_breach: args.on_invariant_breach,
+    };
+    match context.call(Call::Add { invariant, cwd: cwd()?, plan })? {
+        Reply::Added { invariant, notes } => {
+            let text = format!("added {} to {}: {}\n", invariant.id, invariant.scope, invariant.text);
+            let mut done = Done::new(text, json!({"invariant": invariant}));
+            done.notes = notes;
+            Ok(done)
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) fn edit(context: &mut Context, args: EditArgs) -> Outcome {
+    let scope = match args.scope.wanted()? {
+        Some(Wanted::Scope(scope)) => Some(scope),
+        Some(Wanted::Plan(plan)) => match context.call(Call::PlanShow { plan })? {
+            Reply::Plan(plan) => Some(Scope::Plan(plan.id)),
+            other => return Err(unexpected(&other)),
+        },
+        None => None,
+    };
+    let layer = if args.plain { Some(Layer::Plain) } else { args.layer.layer()? };
+    let patch = InvariantPatch {
+        text: args.text,
+        scope,
+        layer,
+        severity: args.severity,
+        non_overridable: args.non_overridable,
+        expected_revision: None,
+    };
+    if patch == InvariantPatch::default() {
+        return Err(Failure::Usage(
+            "nothing to change was given; give a new text or an option such as --severity".into(),
+        ));
+    }
+    changed(context.call(Call::Edit { id: args.id, patch })?, "changed")
+}
+
+pub(super) fn remove(context: &mut Context, args: RemoveArgs) -> Outcome {
+    if !args.yes {
+        let Reply::Invariant(invariant) = context.call(Call::Show { id: args.id.clone() })? else {
+            return Err(Failure::Failed("the engine did not show the invariant; try again".into()));
+        };
+        let question =
+            format!("Remove \"{}\" ({})?", visible(&invariant.text), visible(&invariant.scope.to_string()));
+        match confirm(&question) {
+            Some(true) => {}
+            Some(false) => {
+                let mut done = Done::new("nothing was removed\n", Value::Null);
+                done.exit = exit::FAILED;
+                return Ok(done);
+            }
+            None => {
+                return Err(Failure::Usage(
+                    "removing asks first, and there is no terminal to ask on; add --yes".into(),
+                ));
+            }
+        }
+    }
+    changed(context.call(Call::Remove { id: args.id })?, "removed")
+}
+
+pub(super) fn restore(context: &mut Context, id: String) -> Outcome {
+    changed(context.call(Call::Restore { id })?, "restored")
+}
+
+fn changed(reply: Reply, verb: &str) -> Outcome {
+    match reply {
+        Reply::Invariant(invariant) => {
+            let text = format!("{verb} {} of {}: {}\n", invariant.id, invariant.scope, invariant.text);
+            Ok(Done::new(text, json!({"invariant": invariant})))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) fn show(context: &mut Context, id: String) -> Outcome {
+    let Reply::Invariant(i) = context.call(Call::Show { id })? else {
+        return Err(Failure::Failed("the engine did not show the invariant; try again".into()));
+    };
+    let mut rows = vec![
+        ("id", i.id.to_string()),
+        ("text", i.text.clone()),
+        ("scope", i.scope.to_string()),
+        ("layer", i.layer.kind().as_str().to_owned()),
+    ];
+    if let Some(check) = i.layer.letter() {
+        rows.push(("check", check.sentence()));
+    }
+    if let Layer::Judgment { checkpoint } = &i.layer {
+        rows.push(("checkpoint", checkpoint.to_string()));
+    }
+    if let Layer::Assent { when } = &i.layer {
+        rows.push(("when", if when.is_empty() { "at apply".into() } else { when.join(", ") }));
+    }
+    rows.extend([
+        ("severity", i.severity.as_str().to_owned()),
+        ("non-overridable", i.non_overridable.to_string()),
+        ("active", i.active.to_string()),
+        ("created", i.created_at.to_string()),
+        ("revision", i.revision.to_string()),
+        ("origin", i.origin.to_string()),
+    ]);
+    let text: String =
+        rows.iter().map(|(name, value)| format!("{name:<16} {}\n", visible(value))).collect();
+    Ok(Done::new(text, json!({"invariant": i})))
+}
+
+pub(super) fn history(context: &mut Context, id: String) -> Outcome {
+    let Reply::Invariants(revisions) = context.call(Call::History { id })? else {
+        return Err(Failure::Failed("the engine gave no history; try again".into()));
+    };
+    let rows: Vec<Vec<String>> = revisions
+        .iter()
+        .map(|i| {
+            let state = if i.active { "active" } else { "removed" };
+            vec![i.revision.to_string(), state.into(), i.scope.to_string(), i.text.clone()]
+        })
+        .collect();
+    let text = table(&["REVISION", "STATE", "SCOPE", "TEXT"], &rows);
+    Ok(Done::new(text, json!({"revisions": revisions})))
+}
+
+pub(super) fn list(context: &mut Context, args: ListArgs) -> Outcome {
+    let filter = match &args.regex {
+        Some(text) => Some(Filter::new(text, FilterMode::Regex)?),
+        None => None,
+    };
+    let keep = |i: &Invariant| {
+        filter.as_ref().is_none_or(|f| f.matches(&i.text))
+            && args.layer.is_none_or(|layer| i.layer.kind() == layer)
+    };
+    if args.effective {
+        return effective(context, &args, keep);
+    }
+    let (scope, plan) = match args.scope.wanted()? {
+        Some(Wanted::Scope(scope)) => (Some(scope), None),
+        Some(Wanted::Plan(plan)) => (None, Some(plan)),
+        None => (None, None),
+    };
+    let scope_name = scope.as_ref().map(ToString::to_string);
+    let reply = context.call(Call::List { scope, plan, removed: args.all })?;
+    let Reply::Invariants(mut invariants) = reply else { return Err(unexpected(&reply)) };
+    invariants.retain(keep);
+    let text = match invariants.is_empty() {
+        true => "no invariants; add one with `invar add`\n".to_owned(),
+        false => invariant_table(&invariants),
+    };
+    let data = json!({"scope": scope_name, "effective": false, "invariants": invariants});
+    Ok(Done::new(text, data))
+}
+
+fn effective(
+    context: &mut Context,
+    args: &ListArgs,
+    keep: impl Fn(&Invariant) -> bool,
+) -> Outcome {
+    let of = match args.scope.wanted()? {
+        Some(Wanted::Plan(plan)) => EffectiveOf::Plan(plan),
+        Some(Wanted::Scope(Scope::Project(name))) => EffectiveOf::Project(name),
+        Some(Wanted::Scope(Scope::Action(name))) => EffectiveOf::Action(name),
+        Some(Wanted::Scope(_)) => EffectiveOf::Global,
+        None => {
+            let at = plan_ref("@".into())?;
+            match context.call(Call::PlanShow { plan: at.clone() }) {
+                Ok(_) => EffectiveOf::Plan(at),
+                Err(_) => EffectiveOf::Project(project(context, None)?),
+            }
+        }
+    };
+    let scope = match &of {
+        EffectiveOf::Global => "global",
+        EffectiveOf::Project(_) => "project",
+        EffectiveOf::Action(_) => "action",
+        EffectiveOf::Plan(_) => "plan",
+    };
+    let reply = context.call(Call::Effective { of })?;
+    let Reply::Effective(mut set) = reply else { return Err(unexpected(&reply)) };
+    set.invariants.retain(&keep);
+    set.conflicts_resolved.retain(|r| keep(&r.overridden));
+    let mut text = match set.invariants.is_empty() {
+        true => "no invariants in force\n".to_owned(),
+        false => invariant_table(&set.invariants),
+    };
+    if !set.conflicts_resolved.is_empty() {
+        text.push_str("\nshadowed\n");
+        let rows: Vec<Vec<String>> = set
+            .conflicts_resolved
+            .iter()
+            .map(|r| {
+                vec![
+                    r.overridden.id.to_string(),
+                    r.overridden.scope.to_string(),
+                    format!("shadowed by {} ({})", r.by.scope, r.rationale),
+                    r.overridden.text.clone(),
+                ]
+            })
+            .collect();
+        text.push_str(&table(&["ID", "SCOPE", "WHY", "TEXT"], &rows));
+    }
+    let side = |i: &Invariant| {
+        json!({"id": i.id, "text": i.text, "scope": i.scope.kind(), "source": i.scope.source()})
+    };
+    let conflicts: Vec<Value> = set
+        .conflicts_resolved
+        .iter()
+        .map(|r| {
+            json!({
+                "overridden": side(&r.overridden), "by": side(&r.by), "rationale": r.rationale,
+            })
+        })
+        .collect();
+    let data = json!({
+        "scope": scope, "plan_id": set.plan_id, "effective": true,
+        "invariants": set.invariants, "conflicts_resolved": conflicts,
+        "built_in": set.built_in,
+    });
+    Ok(Done::new(text, data))
+}
+
+fn invariant_table(invariants: &[Invariant]) -> String {
+    let rows: Vec<Vec<String>> = invariants
+        .iter()
+        .map(|i| {
+            let mut text = i.text.clone();
+            if i.severity != Severity::Error {
+                text.push_str(&format!(" [{}]", i.severity.as_str()));
+            }
+            if i.is_locked() {
+                text.push_str(" [non-overridable]");
+            }
+            if !i.active {
+                text.push_str(" [removed]");
+            }
+            vec![
+                i.id.to_string(),
+                i.layer.kind().as_str().to_owned(),
+                i.scope.to_string(),
+                text,
+            ]
+        })
+        .collect();
+    table(&["ID", "LAYER", "SCOPE", "TEXT"], &rows)
+}

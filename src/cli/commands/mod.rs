@@ -1,0 +1,143 @@
+//! One file per group of commands.
+
+mod install;
+mod invariants;
+mod plans;
+mod records;
+mod serve;
+
+use serde_json::json;
+
+use super::{
+    Context,
+    args::{Command, InvariantCommand, LogCommand},
+    output::{Done, Failure, Output},
+};
+use crate::{
+    engine::{
+        Call, EngineError, Reply,
+        protocol::PlanRef,
+    },
+    model::ProjectName,
+};
+
+type Outcome = Result<Done, Failure>;
+
+/// Runs one command.
+pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output) -> Outcome {
+    match command {
+        Command::Add(args) | Command::Invariant(InvariantCommand::Add(args)) => {
+            invariants::add(context, args)
+        }
+        Command::List(args) | Command::Invariant(InvariantCommand::List(args)) => {
+            invariants::list(context, args)
+        }
+        Command::Show(arg) | Command::Invariant(InvariantCommand::Show(arg)) => {
+            invariants::show(context, arg.id)
+        }
+        Command::Edit(args) | Command::Invariant(InvariantCommand::Edit(args)) => {
+            invariants::edit(context, args)
+        }
+        Command::Remove(args) | Command::Invariant(InvariantCommand::Remove(args)) => {
+            invariants::remove(context, args)
+        }
+        Command::Restore(arg) | Command::Invariant(InvariantCommand::Restore(arg)) => {
+            invariants::restore(context, arg.id)
+        }
+        Command::History(arg) | Command::Invariant(InvariantCommand::History(arg)) => {
+            invariants::history(context, arg.id)
+        }
+        Command::Plan(command) => plans::plan(context, command),
+        Command::Project(command) => plans::project(context, command),
+        Command::Status => plans::status(context),
+        Command::Enforce(args) => records::enforce(context, args),
+        Command::Resolve(args) => records::resolve(context, args),
+        Command::Violations(filter) => records::violations(context, filter.plan),
+        Command::Strikes(filter) => records::strikes(context, filter.plan),
+        Command::Decisions(arg) => records::decisions(context, arg.plan),
+        Command::Log(LogCommand::Verify) => records::log_verify(context),
+        Command::Events(args) => serve::events(context, args, output),
+        Command::Serve(args) => serve::serve(context, args),
+        Command::Install(args) => install::run(&args, true),
+        Command::Uninstall(args) => install::run(&args, false),
+        Command::Paths => Ok(paths(context)),
+        // The program's face picks these before it comes here.
+        Command::Demo(_) | Command::Hook(_) => {
+            Err(Failure::Failed("this command has its own way to run; please report it".into()))
+        }
+    }
+}
+
+fn paths(context: &Context) -> Done {
+    let places = &context.locations;
+    let rows = [
+        ("store", &places.store),
+        ("config", &places.config),
+        ("logs", &places.logs),
+        ("socket", &places.socket),
+    ];
+    let text = rows.map(|(name, path)| format!("{name:<7} {}\n", path.display())).concat();
+    let data = json!({
+        "store": places.store, "config": places.config, "logs": places.logs,
+        "socket": places.socket,
+    });
+    Done::new(text, data)
+}
+
+/// The directory that the command was started in.
+fn cwd() -> Result<std::path::PathBuf, Failure> {
+    std::env::current_dir().map_err(|e| {
+        Failure::Failed(format!("the current directory is not known: {e}; go to one that exists"))
+    })
+}
+
+fn plan_ref(text: String) -> Result<PlanRef, Failure> {
+    Ok(PlanRef { text, cwd: cwd()? })
+}
+
+/// The project of a name, or of the current directory.
+fn project(context: &mut Context, name: Option<String>) -> Result<ProjectName, Failure> {
+    match name {
+        Some(name) => Ok(ProjectName::new(&name)?),
+        None => match context.call(Call::ProjectOf { dir: cwd()? })? {
+            Reply::Project(project) => Ok(project.name),
+            other => Err(unexpected(&other)),
+        },
+    }
+}
+
+fn unexpected(reply: &Reply) -> Failure {
+    EngineError::Failed(format!(
+        "the engine gave an answer of another kind ({reply:?}); it may be of another version"
+    ))
+    .into()
+}
+
+/// A table with as wide columns as its cells need; the last column is not padded.
+fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    use unicode_width::UnicodeWidthStr;
+    let shown: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|c| crate::model::visible(c).replace("<U+000A>", " ")).collect())
+        .collect();
+    let width = |column: usize| {
+        let cells = shown.iter().filter_map(|r| r.get(column)).map(|c| c.width());
+        cells.chain([head[column].width()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let mut out = String::new();
+        for (column, cell) in cells.enumerate() {
+            out.push_str(cell);
+            if column + 1 < head.len() {
+                out.push_str(&" ".repeat(widths[column] - cell.width() + 2));
+            }
+        }
+        out.trim_end().to_owned() + "\n"
+    };
+    let mut out = line(&mut head.iter().copied());
+    for row in &shown {
+        out.push_str(&line(&mut row.iter().map(String::as_str)));
+    }
+    out
+}

@@ -1,0 +1,222 @@
+//! plan, project and status.
+
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        Context,
+        args::{PlanCommand, PlanUseArgs, ProjectCommand},
+        output::{Done, Failure},
+    },
+    Outcome, cwd, plan_ref, project as project_named, table, unexpected,
+};
+use crate::{
+    engine::{Call, Reply},
+    model::{ActionName, Plan, ProjectName, Transition, visible},
+};
+
+pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
+    match command {
+        PlanCommand::Use(args) => plan_use(context, args),
+        PlanCommand::List => {
+            let reply = context.call(Call::PlanList)?;
+            let Reply::Plans(plans) = reply else { return Err(unexpected(&reply)) };
+            let rows: Vec<Vec<String>> = plans.iter().map(plan_row).collect();
+            let text = match plans.is_empty() {
+                true => "no plans; make one with `invar plan use ACTION --project NAME`\n".into(),
+                false => table(&["ID", "PROJECT", "ACTION", "PHASE", "STATE"], &rows),
+            };
+            Ok(Done::new(text, json!({"plans": plans})))
+        }
+        PlanCommand::Show(arg) => {
+            let plan = plan_ref(arg.plan)?;
+            match context.call(Call::PlanShow { plan })? {
+                Reply::Plan(plan) => Ok(Done::new(plan_text(&plan), json!({"plan": plan}))),
+                other => Err(unexpected(&other)),
+            }
+        }
+        PlanCommand::Strategize(arg) => transition(context, arg.plan, Transition::StartStrategize),
+        PlanCommand::Execute(arg) => transition(context, arg.plan, Transition::ExecutePlan),
+        PlanCommand::Apply(arg) => transition(context, arg.plan, Transition::ApplyPlan),
+        PlanCommand::Resume(arg) => {
+            let call = Call::PlanResume { plan: plan_ref(arg.plan)? };
+            plan_changed(context.call(call)?, "resumed")
+        }
+        PlanCommand::Cancel(arg) => {
+            let call = Call::PlanCancel { plan: plan_ref(arg.plan)? };
+            plan_changed(context.call(call)?, "cancelled")
+        }
+    }
+}
+
+fn plan_use(context: &mut Context, args: PlanUseArgs) -> Outcome {
+    let call = Call::PlanUse {
+        action: ActionName::new(&args.action)?,
+        project: project_named(context, args.project)?,
+        params: args.set.into_iter().collect(),
+        parent: args.parent.map(plan_ref).transpose()?,
+    };
+    match context.call(call)? {
+        Reply::PlanMade { plan, promoted } => {
+            let text = format!(
+                "plan {} of {} in project {} is current; {promoted} invariants promoted from the action\n",
+                plan.id, visible(&args.action), plan.project
+            );
+            let data = json!({"plan_id": plan.id, "promoted": promoted, "plan": plan});
+            Ok(Done::new(text, data))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn transition(context: &mut Context, plan: String, transition: Transition) -> Outcome {
+    let plan = plan_ref(plan)?;
+    match context.call(Call::PlanTransition { plan, transition })? {
+        Reply::Reconciled(result) => {
+            let mut text = format!(
+                "plan {}: {} started; {} invariants in force, {} conflicts resolved\n",
+                result.plan_id,
+                transition.verb(),
+                result.resolved_invariants.len(),
+                result.conflicts_resolved
+            );
+            for decision in &result.decisions {
+                text.push_str(&format!(
+                    "  {}: \"{}\" of {}\n",
+                    decision.rationale, visible(&decision.loser.text), decision.loser.scope
+                ));
+            }
+            Ok(Done::new(text, json!({"plan_id": result.plan_id, "reconciliation": result})))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn plan_changed(reply: Reply, verb: &str) -> Outcome {
+    match reply {
+        Reply::Plan(plan) => {
+            let text = format!("{verb} plan {}; it is {}\n", plan.id, plan.state);
+            Ok(Done::new(text, json!({"plan_id": plan.id, "plan": plan})))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn action_name(plan: &Plan) -> String {
+    plan.action.as_ref().map_or_else(|| "(automatic)".to_owned(), ToString::to_string)
+}
+
+fn plan_row(plan: &Plan) -> Vec<String> {
+    vec![
+        plan.id.to_string(),
+        plan.project.to_string(),
+        action_name(plan),
+        plan.phase.to_string(),
+        plan.state.to_string(),
+    ]
+}
+
+fn plan_text(plan: &Plan) -> String {
+    let mut rows = vec![
+        ("id", plan.id.to_string()),
+        ("project", plan.project.to_string()),
+        ("action", action_name(plan)),
+        ("phase", plan.phase.to_string()),
+        ("state", plan.state.to_string()),
+        ("created", plan.created_at.to_string()),
+    ];
+    if let Some(agent) = &plan.agent {
+        rows.push(("agent", agent.clone()));
+    }
+    if let Some(parent) = plan.parent {
+        rows.push(("parent", parent.to_string()));
+    }
+    for (name, value) in &plan.params {
+        rows.push(("set", format!("{name}={value}")));
+    }
+    if let Some(transition) = plan.blocked {
+        rows.push(("blocked at", transition.verb().to_owned()));
+    }
+    if let Some(reason) = &plan.halt_reason {
+        rows.push(("halted", reason.clone()));
+    }
+    rows.iter().map(|(name, value)| format!("{name:<11} {}\n", visible(value))).collect()
+}
+
+pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome {
+    match command {
+        ProjectCommand::List => {
+            let reply = context.call(Call::ProjectList)?;
+            let Reply::Projects(projects) = reply else { return Err(unexpected(&reply)) };
+            let rows: Vec<Vec<String>> = projects
+                .iter()
+                .map(|p| {
+                    let roots: Vec<_> = p.roots.iter().map(|r| r.display().to_string()).collect();
+                    let plan = p.current_plan.map(|id| id.to_string()).unwrap_or_default();
+                    vec![p.name.to_string(), plan, roots.join(", ")]
+                })
+                .collect();
+            let text = match projects.is_empty() {
+                true => "no projects yet; `invar plan use` or `invar project bind` names one\n".into(),
+                false => table(&["PROJECT", "CURRENT PLAN", "DIRECTORIES"], &rows),
+            };
+            Ok(Done::new(text, json!({"projects": projects})))
+        }
+        ProjectCommand::Bind(args) => {
+            let name = ProjectName::new(&args.name)?;
+            let here = cwd()?;
+            let dir = args.dir.map_or_else(|| here.clone(), |dir| here.join(dir));
+            let root = dir.canonicalize().map_err(|e| {
+                Failure::Failed(format!(
+                    "the directory {} cannot be bound: {e}; give one that exists",
+                    visible(&dir.to_string_lossy())
+                ))
+            })?;
+            match context.call(Call::ProjectBind { name, root })? {
+                Reply::Project(project) => {
+                    let last = project.roots.last().map(|r| r.display().to_string());
+                    let text = format!(
+                        "{} is project {}\n",
+                        visible(&last.unwrap_or_default()),
+                        project.name
+                    );
+                    Ok(Done::new(text, json!({"project": project})))
+                }
+                other => Err(unexpected(&other)),
+            }
+        }
+    }
+}
+
+pub(super) fn status(context: &mut Context) -> Outcome {
+    let project = project_named(context, None)?;
+    let plan = match context.call(Call::PlanShow { plan: plan_ref("@".into())? }) {
+        Ok(Reply::Plan(plan)) => plan,
+        Ok(other) => return Err(unexpected(&other)),
+        Err(crate::engine::EngineError::NotFound { .. }) => {
+            let text = format!("{project}: no plan\n");
+            return Ok(Done::new(text, json!({"project": project, "plan": Value::Null})));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let reference = plan_ref(plan.id.to_string())?;
+    let strikes = match context.call(Call::Strikes { plan: Some(reference.clone()) })? {
+        Reply::Strikes(strikes) => strikes.len(),
+        other => return Err(unexpected(&other)),
+    };
+    let open = match context.call(Call::Violations { plan: Some(reference) })? {
+        Reply::Violations(all) => all.iter().filter(|v| v.is_open()).count(),
+        other => return Err(unexpected(&other)),
+    };
+    let text = format!(
+        "{project}: plan {} {} {}, {strikes} with strikes, {open} open violations\n",
+        plan.id.short(),
+        plan.phase,
+        plan.state
+    );
+    let data = json!({
+        "project": project, "plan_id": plan.id, "phase": plan.phase, "state": plan.state,
+        "strikes": strikes, "open_violations": open,
+    });
+    Ok(Done::new(text, data))
+}

@@ -1,0 +1,160 @@
+//! enforce, resolve, violations, strikes, decisions, log verify.
+
+use serde_json::json;
+
+use super::{
+    super::{
+        Context,
+        args::{EnforceArgs, ResolveArgs},
+        exit,
+        output::Done,
+    },
+    Outcome, plan_ref, table, unexpected,
+};
+use crate::{
+    engine::{Call, Reply},
+    model::{ViolationStatus, visible},
+    store::LogFault,
+};
+
+pub(super) fn enforce(context: &mut Context, args: EnforceArgs) -> Outcome {
+    let call = Call::Enforce {
+        plan: plan_ref(args.plan)?,
+        violated: args.violated,
+        response: args.response,
+    };
+    match context.call(call)? {
+        Reply::Reconciled(result) => {
+            let text = format!(
+                "plan {}: {} invariants recorded, {} violated\n",
+                result.plan_id,
+                result.resolved_invariants.len(),
+                result.violated_ids.len()
+            );
+            Ok(Done::new(text, json!({"plan_id": result.plan_id, "reconciliation": result})))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) fn resolve(context: &mut Context, args: ResolveArgs) -> Outcome {
+    let call = Call::Resolve { violation: args.violation, waive: args.reason };
+    match context.call(call)? {
+        Reply::Violation(violation) => {
+            let text = format!(
+                "violation {} of \"{}\" is {}\n",
+                violation.id,
+                visible(&violation.violated_text),
+                status_word(&violation.status)
+            );
+            Ok(Done::new(text, json!({"violation": violation})))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn status_word(status: &ViolationStatus) -> &'static str {
+    match status {
+        ViolationStatus::Open => "open",
+        ViolationStatus::Corrected { .. } => "corrected",
+        ViolationStatus::Waived { .. } => "waived",
+    }
+}
+
+pub(super) fn violations(context: &mut Context, plan: Option<String>) -> Outcome {
+    let plan = plan.map(plan_ref).transpose()?;
+    let reply = context.call(Call::Violations { plan })?;
+    let Reply::Violations(violations) = reply else { return Err(unexpected(&reply)) };
+    let rows: Vec<Vec<String>> = violations
+        .iter()
+        .map(|v| {
+            vec![
+                v.id.to_string(),
+                status_word(&v.status).to_owned(),
+                v.severity.as_str().to_owned(),
+                v.violated_text.clone(),
+                v.details.clone(),
+            ]
+        })
+        .collect();
+    let text = match violations.is_empty() {
+        true => "no violations\n".to_owned(),
+        false => table(&["ID", "STATUS", "SEVERITY", "INVARIANT", "DETAILS"], &rows),
+    };
+    Ok(Done::new(text, json!({"violations": violations})))
+}
+
+pub(super) fn strikes(context: &mut Context, plan: Option<String>) -> Outcome {
+    let plan = plan.map(plan_ref).transpose()?;
+    let reply = context.call(Call::Strikes { plan })?;
+    let Reply::Strikes(strikes) = reply else { return Err(unexpected(&reply)) };
+    let rows: Vec<Vec<String>> = strikes
+        .iter()
+        .map(|s| {
+            vec![
+                s.plan_id.to_string(),
+                s.invariant_id.to_string(),
+                s.count.to_string(),
+                s.signature.target().to_owned(),
+            ]
+        })
+        .collect();
+    let text = match strikes.is_empty() {
+        true => "no strikes\n".to_owned(),
+        false => table(&["PLAN", "INVARIANT", "COUNT", "ACTION"], &rows),
+    };
+    Ok(Done::new(text, json!({"strikes": strikes})))
+}
+
+pub(super) fn decisions(context: &mut Context, plan: String) -> Outcome {
+    let plan = plan_ref(plan)?;
+    let reply = context.call(Call::Decisions { plan })?;
+    let Reply::Decisions(nodes) = reply else { return Err(unexpected(&reply)) };
+    let mut text = String::new();
+    for node in &nodes {
+        let indent = if node.decision.parent.is_some() { "  " } else { "" };
+        text.push_str(&format!(
+            "{indent}{} {}\n",
+            node.decision.at,
+            visible(&node.decision.summary)
+        ));
+        for record in &node.enforcements {
+            let word = if record.enforced { "enforced" } else { "violated" };
+            text.push_str(&format!(
+                "  {} {word}: {}\n",
+                record.invariant_id,
+                visible(&record.actor_response)
+            ));
+        }
+    }
+    if nodes.is_empty() {
+        text.push_str("no decisions yet\n");
+    }
+    Ok(Done::new(text, json!({"decisions": nodes})))
+}
+
+pub(super) fn log_verify(context: &mut Context) -> Outcome {
+    let reply = context.call(Call::LogVerify)?;
+    let Reply::Log(report) = reply else { return Err(unexpected(&reply)) };
+    let text = match &report.first_fault {
+        None => format!("the log is whole: {} entries\n", report.verified),
+        Some(fault) => {
+            let what = match fault {
+                LogFault::Edited { seq } => format!("entry {seq} is not what was written"),
+                LogFault::Deleted { seq } => format!("entry {seq} is gone"),
+                LogFault::CutTail { last, expected } => {
+                    format!("the log ends at entry {last} and should end at {expected}")
+                }
+                LogFault::BeyondHead { seq } => {
+                    format!("entry {seq} stands behind the end of the log")
+                }
+            };
+            format!("the log is broken: {what}; {} entries before it are good\n", report.verified)
+        }
+    };
+    let mut done = Done::new(text, json!({"log": report}));
+    if report.first_fault.is_some() {
+        done.exit = exit::FAILED;
+    }
+    Ok(done)
+}

@@ -1,0 +1,235 @@
+//! serve and events: the commands that stay.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{
+    super::{
+        Context,
+        args::{EventsArgs, Format, ServeArgs},
+        output::{self, Done, Failure, Output, escape_hidden},
+    },
+    Outcome, unexpected,
+};
+use crate::{
+    engine::{
+        Call, Config, EngineError, Notice, Reply,
+        host::{Host, Owner},
+        link::{Link, LinkEvent},
+        writer::Engine,
+    },
+    model::{Event, EventKind, PlanChange, VerdictKind, visible},
+};
+
+/// How often a host that shall end by itself looks whether it may.
+const LOOK: Duration = Duration::from_secs(2);
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::Failed(format!("no runtime could be started: {e}")))
+}
+
+pub(super) fn serve(context: &mut Context, args: ServeArgs) -> Outcome {
+    let locations = context.locations.clone();
+    let config = Config::load(&locations.config)?;
+    let engine = Engine::open(&locations, &config).map_err(|error| match error {
+        EngineError::Busy(message) => {
+            let who = Owner::read(&locations)
+                .map(|o| format!(" (process {} hosts it already)", o.pid))
+                .unwrap_or_default();
+            EngineError::Busy(format!("{message}{who}"))
+        }
+        other => other,
+    })?;
+    let host = Host::start(engine)?;
+    output::complain("note", &format!("the engine of {} is served", locations.store.display()));
+    let idle = args.idle_exit.map(|minutes| Duration::from_secs(u64::from(minutes) * 60));
+    runtime()?.block_on(async {
+        let mut terminate = signal(SignalKind::terminate()).map_err(signal_failure)?;
+        let mut hangup = signal(SignalKind::hangup()).map_err(signal_failure)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(signal_failure)?;
+        let detached = idle.is_some();
+        let mut last = (host.calls(), std::time::Instant::now());
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                // Left behind by a hook: the agent's terminal is none of its business.
+                _ = hangup.recv(), if !detached => break,
+                () = tokio::time::sleep(LOOK), if detached => {
+                    if host.calls() != last.0 {
+                        last = (host.calls(), std::time::Instant::now());
+                    }
+                    let tired = idle.is_some_and(|idle| last.1.elapsed() >= idle);
+                    if tired || !host.store_exists() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok::<(), Failure>(())
+    })?;
+    drop(host);
+    Ok(Done::new(String::new(), json!({"store": locations.store})))
+}
+
+fn signal_failure(error: std::io::Error) -> Failure {
+    Failure::Failed(format!("signals cannot be caught: {error}"))
+}
+
+/// How many events one read asks for.
+const PAGE: usize = 1000;
+
+pub(super) fn events(context: &mut Context, args: EventsArgs, output: &Output) -> Outcome {
+    if args.follow {
+        return follow(context, args.since, output);
+    }
+    let mut since = args.since.unwrap_or(0);
+    let mut all = Vec::new();
+    loop {
+        let reply = context.call(Call::Events { since, limit: PAGE })?;
+        let Reply::Events(page) = reply else { return Err(unexpected(&reply)) };
+        let Some(last) = page.last() else { break };
+        since = last.seq;
+        match output.format {
+            Format::Json => all.extend(page),
+            format => page.iter().for_each(|event| print_event(event, format)),
+        }
+    }
+    if output.format == Format::Ndjson {
+        // The lines are all there is; an envelope would be one more.
+        return Err(Failure::Silent);
+    }
+    Ok(Done::new(String::new(), json!({"events": all})))
+}
+
+fn follow(context: &mut Context, since: Option<u64>, output: &Output) -> Outcome {
+    let locations = context.locations.clone();
+    let config = Config::load(&locations.config)?;
+    let format = output.format;
+    runtime()?.block_on(async {
+        let mut link = Link::start(locations, config);
+        let mut terminate = signal(SignalKind::terminate()).map_err(signal_failure)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(signal_failure)?;
+        // The last event that was printed; nothing is printed twice or left out.
+        let mut printed = since;
+        let failure = loop {
+            let event = tokio::select! {
+                _ = terminate.recv() => break None,
+                _ = interrupt.recv() => break None,
+                event = link.events.recv() => event,
+            };
+            match event {
+                Some(LinkEvent::Up { handle, snapshot, .. }) => {
+                    let from = *printed.get_or_insert(snapshot.seq);
+                    if let Err(error) = catch_up(&handle, from, &mut printed, format).await {
+                        break Some(error.into());
+                    }
+                }
+                Some(LinkEvent::Notice(Notice::Event(event))) => {
+                    if printed.is_none_or(|seq| event.seq > seq) {
+                        printed = Some(event.seq);
+                        print_event(&event, format);
+                    }
+                }
+                Some(LinkEvent::Notice(Notice::Lagged { missed })) => {
+                    output::complain("note", &format!("{missed} events came too fast and are left out; `invar events --since {}` has them", printed.unwrap_or(0)));
+                }
+                Some(LinkEvent::Down) => {}
+                Some(LinkEvent::Failed(error)) => break Some(Failure::from(error)),
+                None => break None,
+            }
+        };
+        link.close().await;
+        Err(failure.unwrap_or(Failure::Silent))
+    })
+}
+
+async fn catch_up(
+    handle: &crate::engine::EngineHandle,
+    mut from: u64,
+    printed: &mut Option<u64>,
+    format: Format,
+) -> Result<(), EngineError> {
+    loop {
+        let Reply::Events(page) = handle.call(Call::Events { since: from, limit: PAGE }).await?
+        else {
+            return Ok(());
+        };
+        let Some(last) = page.last() else { return Ok(()) };
+        from = last.seq;
+        page.iter().for_each(|event| print_event(event, format));
+        *printed = Some(from);
+    }
+}
+
+fn print_event(event: &Event, format: Format) {
+    match format {
+        Format::Text => output::print(&event_line(event)),
+        Format::Json | Format::Ndjson => {
+            let json = serde_json::to_string(&Arc::new(event)).unwrap_or_default();
+            output::print(&(escape_hidden(&json) + "\n"));
+        }
+    }
+}
+
+/// One line about an event, safe for a terminal.
+fn event_line(event: &Event) -> String {
+    let what = match &event.kind {
+        EventKind::InvariantAdded { invariant }
+        | EventKind::InvariantEdited { invariant }
+        | EventKind::InvariantRemoved { invariant }
+        | EventKind::InvariantRestored { invariant } => {
+            format!("{} {}: {}", invariant.id, invariant.scope, invariant.text)
+        }
+        EventKind::ProjectBound { project } => project.name.to_string(),
+        EventKind::PlanCreated { plan } => format!("{} in {}", plan.id, plan.project),
+        EventKind::PlanChanged { plan, change } => {
+            let why = match change {
+                PlanChange::Blocked { transition } => format!(" at {}", transition.verb()),
+                PlanChange::Halted { reason } => format!(": {reason}"),
+                _ => String::new(),
+            };
+            format!("{} is {} {}{why}", plan.id, plan.phase, plan.state)
+        }
+        EventKind::SessionStarted { session } | EventKind::SessionEnded { session } => {
+            format!("{} {} in plan {}", session.agent, session.session, session.plan)
+        }
+        EventKind::Attempted { attempt, verdict, .. } => {
+            let paths: Vec<String> = attempt
+                .effects
+                .iter()
+                .flat_map(|e| e.changed_paths())
+                .map(|p| p.display().to_string())
+                .collect();
+            let strikes: Vec<String> = verdict
+                .breaches
+                .iter()
+                .filter(|b| b.strike > 0)
+                .map(|b| format!("strike {}/{} of \"{}\"", b.strike, b.limit.unwrap_or(0), b.text))
+                .collect();
+            let kind = verdict.verdict;
+            let word = if kind == VerdictKind::Allow { "allow" } else { kind.as_str() };
+            format!("{word} {} {} {}", attempt.tool, paths.join(" "), strikes.join(", "))
+        }
+        EventKind::InvariantViolated { violation, .. } => {
+            format!("\"{}\": {}", violation.violated_text, violation.details)
+        }
+        EventKind::InvariantEnforced { record, .. } => {
+            format!("{}: {}", record.invariant_id, record.actor_response)
+        }
+        EventKind::InvariantReconciled { plan_id, success, effective, .. } => {
+            let word = if *success { "holds" } else { "blocked" };
+            format!("plan {plan_id} {word}, {effective} in force")
+        }
+        EventKind::CorrectionApplied { violation, .. } => {
+            format!("\"{}\"", violation.violated_text)
+        }
+    };
+    let what = what.replace('\n', " ");
+    format!("{} {} {} {}\n", event.seq, event.at, event.kind.name(), visible(what.trim_end()))
+}
