@@ -1,1 +1,21 @@
+//! Floor 5: the terminal program's mind. `update(model, msg)` is pure: it changes the model and
+//! says what shall be done; [`crate::ui`] draws the model and does it.
 
+pub mod action;
+pub mod editor;
+pub mod effective;
+pub mod keymap;
+pub mod layout;
+pub mod list;
+pub mod model;
+pub mod overlay;
+pub mod stream;
+pub mod tree;
+mod update;
+
+pub use action::Action;
+pub use model::{Effect, Model, Msg, Pane, Purpose};
+pub use update::update;
+
+#[cfg(test)]
+mod tests;

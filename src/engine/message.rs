@@ -84,7 +84,8 @@ pub fn halt_summary(breaches: &[Breach]) -> String {
         .find(|b| b.limit == Some(b.strike))
         .map(|b| {
             let path = visible(&b.path);
-            format!("strike {} of {} on {path}: {}.", b.strike, b.strike, b.text.trim_end_matches('.'))
+            let text = b.text.trim_end_matches('.');
+            format!("strike {} of {} on {path}: {text}", b.strike, b.strike)
         })
         .unwrap_or_default()
 }

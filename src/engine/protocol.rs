@@ -166,7 +166,7 @@ pub struct Snapshot {
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
     pub built_in: Vec<Invariant>,
-    /// The last events, oldest first.
+    /// The last events that a person wants to see, oldest first.
     pub recent: Vec<Event>,
 }
 
@@ -216,7 +216,7 @@ pub enum EngineError {
         violated_ids: Vec<InvariantId>,
         reasons: Vec<String>,
     },
-    #[error("plan {plan_id} is halted: {reason} Resume it with `invar plan resume {plan_id}`, or cancel it")]
+    #[error("plan {plan_id} is halted ({reason}); resume it with `invar plan resume {plan_id}`, or cancel it")]
     Halted { plan_id: PlanId, reason: String },
     #[error("{0}")]
     Store(String),

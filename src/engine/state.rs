@@ -10,7 +10,7 @@ use crate::{
     model::{
         ActionName, Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Origin, Plan,
         PlanChange, PlanId, Project, ProjectName, Scope, Session, Signature, Strike, Verdict,
-        Violation, ViolationId,
+        VerdictKind, Violation, ViolationId,
     },
     rules::{glob, normalise::Keyed},
     store::{Loaded, Row},
@@ -18,8 +18,19 @@ use crate::{
 
 use super::protocol::Snapshot;
 
-/// How many of the last events are kept at hand.
+/// How many of the last notable events are kept at hand.
 pub const RECENT: usize = 1000;
+
+/// Whether a person who watches wants to see it: refusals, violations, and what moves or stops
+/// a plan.
+pub fn is_notable(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Attempted { verdict, .. } => verdict.verdict != VerdictKind::Allow,
+        EventKind::PlanChanged { change, .. } => !matches!(change, PlanChange::Session),
+        EventKind::InvariantViolated { .. } | EventKind::CorrectionApplied { .. } => true,
+        _ => false,
+    }
+}
 
 /// The name of one strike count.
 pub type StrikeKey = (PlanId, InvariantId, Signature);
@@ -44,7 +55,8 @@ pub struct State {
 impl State {
     /// The state that a store holds.
     pub fn from_loaded(loaded: Loaded, recent: Vec<Event>) -> Self {
-        let mut state = Self { seq: loaded.seq, recent: recent.into(), ..Self::default() };
+        let recent = recent.into_iter().filter(|e| is_notable(&e.kind)).collect();
+        let mut state = Self { seq: loaded.seq, recent, ..Self::default() };
         state.fill(
             loaded.invariants,
             loaded.plans,
@@ -125,10 +137,12 @@ impl State {
     /// Takes an event in, and returns the rows that a store keeps of it.
     pub fn apply(&mut self, event: &Event) -> Vec<Row> {
         self.seq = event.seq;
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
+        if is_notable(&event.kind) {
+            if self.recent.len() == RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(event.clone());
         }
-        self.recent.push_back(event.clone());
         match &event.kind {
             EventKind::InvariantAdded { invariant }
             | EventKind::InvariantEdited { invariant }

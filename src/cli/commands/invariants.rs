@@ -254,6 +254,7 @@ pub(super) fn list(context: &mut Context, args: ListArgs) -> Outcome {
     let Reply::Invariants(mut invariants) = reply else { return Err(unexpected(&reply)) };
     invariants.retain(keep);
     let text = match invariants.is_empty() {
+        true if filter.is_some() || args.layer.is_some() => "no invariant matches\n".to_owned(),
         true => "no invariants; add one with `invar add`\n".to_owned(),
         false => invariant_table(&invariants),
     };

@@ -1,0 +1,265 @@
+//! What the terminal program knows and shows.
+
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use super::{
+    action::Action,
+    effective::{self, EffectiveRow},
+    list::ListView,
+    overlay::Overlay,
+    stream::{Stream, Tone, invariants},
+    tree::{self, Node, TreeRow},
+};
+use crate::{
+    engine::{Call, EngineError, Reply, State, protocol::Snapshot},
+    model::{Event, Invariant, InvariantId, Plan, PlanId, PhaseState, ProjectName, Scope, ScopeKind},
+    rules::normalise::Keyed,
+};
+
+/// The four panes, in the order of their digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Pane {
+    Scopes,
+    Effective,
+    Plan,
+    Breaches,
+}
+
+impl Pane {
+    /// All panes, in the order of `Tab`.
+    pub const ALL: [Pane; 4] = [Self::Scopes, Self::Effective, Self::Plan, Self::Breaches];
+}
+
+/// What comes in.
+#[derive(Debug)]
+pub enum Msg {
+    Key(KeyEvent),
+    Paste(String),
+    Mouse(MouseEvent),
+    Resize(u16, u16),
+    Action(Action),
+    /// There is an engine; the state as it knows it.
+    Up { snapshot: Box<Snapshot>, hosting: bool },
+    /// The engine went away; another is looked for.
+    Down,
+    Event(Arc<Event>),
+    /// Some events did not fit.
+    Lagged { missed: u64 },
+    Answer { purpose: Purpose, answer: Box<Result<Reply, EngineError>> },
+}
+
+/// What a call was made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Purpose {
+    /// The editor's save.
+    Save,
+    /// Something a person asked for; the word is told when it is done.
+    Do(&'static str),
+    /// The state, after events were missed.
+    Resync,
+}
+
+/// What shall be done.
+#[derive(Debug, PartialEq)]
+pub enum Effect {
+    Call { purpose: Purpose, call: Box<Call> },
+    Suspend,
+    Quit,
+}
+
+/// How it stands with the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// `hosting`: this process is the engine's.
+    Live { hosting: bool },
+    Lost,
+}
+
+/// A row of the effective set, by the invariant and whether it is shadowed.
+pub type EffectiveKey = (InvariantId, bool);
+
+/// The model.
+pub struct Model {
+    pub size: (u16, u16),
+    pub focus: Pane,
+    pub zoom: bool,
+    pub overlays: Vec<Overlay>,
+    /// A line about the last thing done; the next key takes it away.
+    pub toast: Option<(Tone, String)>,
+    pub link: Link,
+    pub state: State,
+    pub built_in: Vec<Arc<Keyed>>,
+    pub tree: Vec<TreeRow>,
+    pub scopes: ListView<Node>,
+    pub folded: BTreeSet<ScopeKind>,
+    pub rows: Vec<EffectiveRow>,
+    pub effective: ListView<EffectiveKey>,
+    pub stream: Stream,
+    pub breaches: ListView<u64>,
+    pub plan_scroll: usize,
+    /// The project of the directory that invar was started in.
+    pub home_project: Option<ProjectName>,
+    pub home: Option<PathBuf>,
+    /// The selection follows new plans until a person moves it.
+    pub follows_plans: bool,
+    /// Events that the engine or the screen could not keep up with.
+    pub missed: u64,
+    /// A sentence over all panes, such as what the demo shows now.
+    pub notice: Option<String>,
+    /// Events that came while the state was asked for again.
+    pub(super) held: Option<Vec<Arc<Event>>>,
+    pub(super) stale: Stale,
+    /// The selection that the effective set was built for.
+    pub(super) built_for: Option<Node>,
+}
+
+/// What must be built anew before it is shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Stale {
+    pub tree: bool,
+    pub effective: bool,
+    pub breaches: bool,
+}
+
+impl Model {
+    /// A model that knows nothing yet.
+    pub fn new(home_project: Option<ProjectName>, home: Option<PathBuf>) -> Self {
+        Self {
+            size: (80, 24),
+            focus: Pane::Effective,
+            zoom: false,
+            overlays: Vec::new(),
+            toast: None,
+            link: Link::Lost,
+            state: State::default(),
+            built_in: Vec::new(),
+            tree: Vec::new(),
+            scopes: ListView::default(),
+            folded: BTreeSet::new(),
+            rows: Vec::new(),
+            effective: ListView::default(),
+            stream: Stream::default(),
+            breaches: ListView::default(),
+            plan_scroll: 0,
+            home_project,
+            home,
+            follows_plans: true,
+            missed: 0,
+            notice: None,
+            held: None,
+            stale: Stale { tree: true, effective: true, breaches: true },
+            built_for: None,
+        }
+    }
+
+    /// Builds anew what has changed. Call it before drawing; it costs nothing when nothing has.
+    pub fn settle(&mut self) {
+        if std::mem::take(&mut self.stale.tree) {
+            self.tree = tree::rows(&self.state, &self.folded);
+            self.scopes.refresh(&self.tree, |r| r.node.clone(), |r| r.label.clone());
+        }
+        let node = self.scopes.selected.clone();
+        if std::mem::take(&mut self.stale.effective) || self.built_for != node {
+            let shown = node.clone().unwrap_or(Node::Global);
+            self.rows = effective::rows(&self.state, &self.built_in, &shown);
+            if self.built_for != node {
+                self.effective.selected = None;
+                self.effective.offset = 0;
+                self.plan_scroll = 0;
+            }
+            self.built_for = node;
+            self.effective.refresh(&self.rows, effective_key, EffectiveRow::filter_text);
+        }
+        if std::mem::take(&mut self.stale.breaches) {
+            let rows = self.stream.rows.make_contiguous();
+            let text = |r: &super::stream::StreamRow| format!("{} {} {} {}", r.word, r.what, r.why, r.strike);
+            self.breaches.refresh(rows, |r| r.seq, text);
+        }
+    }
+
+    /// The invariant that is selected in the effective set.
+    pub fn selected_invariant(&self) -> Option<&Invariant> {
+        self.selected_row().map(EffectiveRow::invariant)
+    }
+
+    /// The row that is selected in the effective set.
+    pub fn selected_row(&self) -> Option<&EffectiveRow> {
+        let index = self.effective.selected_index(&self.rows, effective_key)?;
+        self.rows.get(*self.effective.shown.get(index)?)
+    }
+
+    /// The plan that the screen is about: the selected one, or the current one of the selected
+    /// project.
+    pub fn shown_plan(&self) -> Option<&Plan> {
+        match self.scopes.selected.as_ref()? {
+            Node::Plan(id) => self.state.plans.get(id),
+            Node::Project(name) => self.state.current_plan(name),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing was ever added: the welcome shows.
+    pub fn is_empty(&self) -> bool {
+        self.state.invariants.is_empty() && self.state.plans.is_empty()
+    }
+
+    /// Plans with an agent at work.
+    pub fn running(&self) -> usize {
+        let mut plans: Vec<PlanId> =
+            self.state.sessions.values().filter(|s| s.is_live()).map(|s| s.plan).collect();
+        plans.sort_unstable();
+        plans.dedup();
+        let live = |id: &PlanId| self.state.plans.get(id).is_some_and(|p| !p.is_over());
+        plans.iter().filter(|id| live(id)).count()
+    }
+
+    /// Plans that are blocked, and plans that are halted: both need a person.
+    pub fn stuck(&self) -> (usize, usize) {
+        let count = |state| self.state.plans.values().filter(|p| p.state == state).count();
+        (count(PhaseState::Blocked), count(PhaseState::Halted))
+    }
+
+    /// What the banner says about the shown plan; none when nothing is wrong.
+    pub fn banner(&self) -> Option<(Tone, String)> {
+        let plan = self.shown_plan()?;
+        match plan.state {
+            PhaseState::Halted => {
+                let why = plan.halt_reason.as_deref().unwrap_or("it was halted");
+                Some((Tone::Bad, format!("halted: {why}")))
+            }
+            PhaseState::Blocked => {
+                let verb = plan.blocked.map_or("the transition", |t| t.verb());
+                let count = invariants(plan.violated_ids.len());
+                Some((Tone::Bad, format!("{verb} is blocked by {count}")))
+            }
+            PhaseState::Queued => {
+                let transition = plan.blocked?;
+                Some((Tone::Good, format!("nothing blocks {} any more", transition.verb())))
+            }
+            _ => None,
+        }
+    }
+
+    /// The scopes that an invariant can be given, the selected one first.
+    pub fn scope_choices(&self) -> Vec<Scope> {
+        let mut choices: Vec<Scope> = Vec::new();
+        let selected = self.scopes.selected.as_ref().and_then(Node::scope);
+        let home = self.home_project.clone().map(Scope::Project);
+        let shown = self.shown_plan().map(|p| Scope::Project(p.project.clone()));
+        let rest = self.tree.iter().filter_map(|r| r.node.scope());
+        for scope in selected.into_iter().chain([Scope::Global]).chain(shown).chain(home).chain(rest)
+        {
+            if !choices.contains(&scope) {
+                choices.push(scope);
+            }
+        }
+        choices
+    }
+}
+
+/// The name of a row of the effective set.
+pub fn effective_key(row: &EffectiveRow) -> EffectiveKey {
+    (row.invariant().id, row.shadowed_by.is_some())
+}

@@ -1,0 +1,174 @@
+//! The breaches pane: what happened that a person wants to see, newest last, bounded.
+
+use std::collections::VecDeque;
+
+use crate::{
+    engine::state::is_notable,
+    model::{Event, EventKind, PlanChange, PlanId, VerdictKind, visible},
+};
+
+/// How many rows are kept; older ones are in the log.
+pub const CAPACITY: usize = 10_000;
+
+/// How grave a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Good,
+    Warning,
+    Bad,
+}
+
+/// A row. Foreign text in it is visible already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamRow {
+    pub seq: u64,
+    pub time: String,
+    pub tone: Tone,
+    /// One word: deny, halt, warn, blocked, …
+    pub word: String,
+    /// What was tried, or which plan it is about.
+    pub what: String,
+    /// The clause, or why.
+    pub why: String,
+    /// Such as `strike 2/3`.
+    pub strike: String,
+    pub plan: Option<PlanId>,
+}
+
+/// The rows, and where the window stands.
+#[derive(Debug, Default)]
+pub struct Stream {
+    pub rows: VecDeque<StreamRow>,
+    /// Rows that no longer fit.
+    pub dropped: u64,
+    /// The last row of the window while a person reads back; `None` follows the end.
+    pub paused_at: Option<u64>,
+}
+
+impl Stream {
+    /// Takes an event in, when it is one to show.
+    pub fn push(&mut self, event: &Event) {
+        if !is_notable(&event.kind) {
+            return;
+        }
+        if let Some(row) = row(event) {
+            if self.rows.len() == CAPACITY {
+                self.rows.pop_front();
+                self.dropped += 1;
+            }
+            self.rows.push_back(row);
+        }
+    }
+
+    /// How many rows came while the window was held.
+    pub fn new_below(&self) -> usize {
+        match self.paused_at {
+            None => 0,
+            Some(seq) => self.rows.iter().rev().take_while(|r| r.seq > seq).count(),
+        }
+    }
+}
+
+/// The row of an event, if it has one.
+fn row(event: &Event) -> Option<StreamRow> {
+    let plan = event.kind.plan_id();
+    let short = plan.map(PlanId::short).unwrap_or_default();
+    let make = |tone, word: &str, what: String, why: String, strike: String| StreamRow {
+        seq: event.seq,
+        time: clock(event.at),
+        tone,
+        word: word.to_owned(),
+        what: one_line(&what),
+        why: one_line(&why),
+        strike,
+        plan,
+    };
+    Some(match &event.kind {
+        EventKind::Attempted { attempt, verdict, .. } => {
+            let tone = match verdict.verdict {
+                VerdictKind::Warn => Tone::Warning,
+                _ => Tone::Bad,
+            };
+            let breach = verdict.breaches.iter().max_by_key(|b| b.strike);
+            let path = breach.map(|b| b.path.clone()).or_else(|| {
+                let paths = attempt.effects.iter().flat_map(|e| e.changed_paths());
+                paths.map(|p| p.display().to_string()).next()
+            });
+            let what = format!("{} {}", attempt.tool, path.unwrap_or_default());
+            let why = match breach {
+                Some(breach) => breach.text.clone(),
+                None => verdict.reason.clone(),
+            };
+            let strike = match breach {
+                Some(b) if b.strike > 0 => match b.limit {
+                    Some(limit) => format!("strike {}/{limit}", b.strike),
+                    None => String::new(),
+                },
+                _ => String::new(),
+            };
+            make(tone, verdict.verdict.as_str(), what, why, strike)
+        }
+        EventKind::PlanChanged { plan, change } => {
+            let subject = format!("plan {short}");
+            match change {
+                PlanChange::Entered { phase } => {
+                    make(Tone::Good, "phase", subject, format!("{phase} {}", plan.state), String::new())
+                }
+                PlanChange::Blocked { transition } if plan.violated_ids.is_empty() => {
+                    let why = format!("{} can be retried", transition.verb());
+                    make(Tone::Good, "unblocked", subject, why, String::new())
+                }
+                PlanChange::Blocked { transition } => {
+                    let count = plan.violated_ids.len();
+                    let why = format!("{} is blocked by {}", transition.verb(), invariants(count));
+                    make(Tone::Bad, "blocked", subject, why, String::new())
+                }
+                PlanChange::Halted { reason } => {
+                    make(Tone::Bad, "halted", subject, reason.clone(), String::new())
+                }
+                PlanChange::Resumed { .. } => {
+                    make(Tone::Good, "resumed", subject, "a person let it go on".into(), String::new())
+                }
+                PlanChange::Cancelled => {
+                    make(Tone::Warning, "cancelled", subject, String::new(), String::new())
+                }
+                PlanChange::Completed => {
+                    make(Tone::Good, "complete", subject, String::new(), String::new())
+                }
+                PlanChange::Session => return None,
+            }
+        }
+        EventKind::InvariantViolated { violation, .. } => make(
+            Tone::Bad,
+            "violated",
+            violation.violated_text.clone(),
+            violation.details.clone(),
+            String::new(),
+        ),
+        EventKind::CorrectionApplied { violation, .. } => make(
+            Tone::Good,
+            "corrected",
+            violation.violated_text.clone(),
+            violation.details.clone(),
+            String::new(),
+        ),
+        _ => return None,
+    })
+}
+
+/// `1 invariant`, `2 invariants`.
+pub fn invariants(count: usize) -> String {
+    match count {
+        1 => "1 invariant".to_owned(),
+        n => format!("{n} invariants"),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    visible(&text.replace('\n', " ")).into_owned()
+}
+
+/// The local time of day.
+pub fn clock(at: jiff::Timestamp) -> String {
+    at.to_zoned_datetime(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
+}
