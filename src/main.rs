@@ -1,9 +1,19 @@
-//! Picks a face: the hook, the terminal program, or a command.
+//! Picks a face: the hook, the terminal program, the demo, or a command.
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use clap::Parser;
-use invar::cli::{self, args::Cli};
+use invar::{
+    cli::{self, args::{Cli, Command}, exit, logging, output},
+    demo::{self, Player, Report, Stage},
+    engine::{EngineError, EngineHandle, Locations},
+    ui::{self, run::UiError},
+};
+use tokio::sync::mpsc;
 
 fn main() -> ExitCode {
     // The hot path does without the parser of the whole command line.
@@ -12,9 +22,10 @@ fn main() -> ExitCode {
     }
     let mut cli = Cli::parse();
     let code = match cli.command.take() {
-        Some(cli::args::Command::Hook(args)) => cli::hook::run(&args.agent, cli.store),
+        Some(Command::Hook(args)) => cli::hook::run(&args.agent, cli.store),
+        Some(Command::Demo(args)) => finish(play_demo(args.plain)),
         Some(command) => cli::run(cli, command),
-        None => 0,
+        None => finish(open_screen(cli)),
     };
     ExitCode::from(code)
 }
@@ -35,4 +46,76 @@ fn hook_arguments(
     let agent = args.next()?.into_string().ok()?;
     let plain = args.next().is_none() && !agent.starts_with('-');
     plain.then_some((agent, store))
+}
+
+fn finish(result: Result<(), UiError>) -> u8 {
+    let Err(error) = result else { return exit::DONE };
+    output::complain("error", &error.to_string());
+    match error {
+        UiError::Engine(EngineError::Store(_) | EngineError::Busy(_)) => exit::STORE,
+        _ => exit::FAILED,
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, UiError> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
+
+fn open_screen(cli: Cli) -> Result<(), UiError> {
+    let locations = Locations::from_env(cli.store)?;
+    let _log = logging::start(&locations.logs);
+    let options = ui::Options {
+        locations,
+        cwd: std::env::current_dir()?,
+        notices: None,
+    };
+    runtime()?.block_on(ui::run(options))
+}
+
+fn play_demo(plain: bool) -> Result<(), UiError> {
+    let stage = Stage::new(std::env::current_exe()?)?;
+    if plain {
+        output::print("invar demo: a scripted run, really enforced, on a throw-away store\n");
+        let print = |report: &Report| {
+            output::print(&match report {
+                Report::Say(text) => format!("\n{text}\n"),
+                Report::Did(text) => format!("  {text}\n"),
+            });
+        };
+        return Ok(runtime()?.block_on(demo::plain(&stage, print))?);
+    }
+    let (say, notices) = mpsc::channel(16);
+    let options = ui::Options {
+        locations: stage.locations.clone(),
+        cwd: stage.project.clone(),
+        notices: Some(notices),
+    };
+    runtime()?.block_on(async {
+        tokio::select! {
+            result = ui::run(options) => result,
+            never = play_on_screen(&stage, say) => match never {},
+        }
+    })
+}
+
+/// Plays the demo beside the screen, over the socket like anyone else; then the screen stays.
+async fn play_on_screen(stage: &Stage, say: mpsc::Sender<String>) -> std::convert::Infallible {
+    let engine = loop {
+        match EngineHandle::connect(&stage.locations.socket).await {
+            Ok(engine) => break engine,
+            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+        }
+    };
+    let mut tell = |report: &Report| {
+        if let Report::Say(text) = report {
+            // A full channel means that nobody looks; the next sentence will do.
+            let _ = say.try_send(text.clone());
+        }
+    };
+    let end = match Player::new(stage, engine).play(demo::PACE, &mut tell).await {
+        Ok(()) => "The demo is over. All keys are live; q leaves.".to_owned(),
+        Err(error) => format!("The demo stopped: {error}"),
+    };
+    let _ = say.send(end).await;
+    std::future::pending().await
 }

@@ -3,6 +3,7 @@
 pub mod args;
 mod commands;
 pub mod hook;
+pub mod logging;
 pub mod output;
 
 use std::time::{Duration, Instant};

@@ -1,0 +1,141 @@
+//! An invariant and a breach in full.
+
+use ratatui::style::Style;
+
+use crate::{
+    app::Model,
+    model::{EventKind, InvariantId, Layer, Origin},
+    ui::theme::Theme,
+};
+
+type Lines = Vec<(String, Style)>;
+
+fn field(lines: &mut Lines, theme: &Theme, name: &str, value: &str) {
+    lines.push((format!("{name:<16} {value}"), theme.text));
+}
+
+pub(super) fn invariant(id: InvariantId, model: &Model, theme: &Theme) -> Lines {
+    let keyed = model
+        .state
+        .invariants
+        .get(&id)
+        .or_else(|| model.built_in.iter().find(|k| k.invariant.id == id));
+    let Some(keyed) = keyed else {
+        return vec![("This invariant is gone.".into(), theme.dim)];
+    };
+    let i = &keyed.invariant;
+    let mut lines = vec![(i.text.clone(), theme.strong), (String::new(), theme.text)];
+    field(&mut lines, theme, "id", &i.id.to_string());
+    field(&mut lines, theme, "scope", &i.scope.to_string());
+    field(&mut lines, theme, "layer", i.layer.kind().as_str());
+    match &i.layer {
+        Layer::Letter(check) => field(&mut lines, theme, "check", &check.sentence()),
+        Layer::Judgment { checkpoint } => {
+            field(&mut lines, theme, "checkpoint", &checkpoint.to_string());
+        }
+        Layer::Assent { when } if when.is_empty() => {
+            field(&mut lines, theme, "when", "once, at the apply gate");
+        }
+        Layer::Assent { when } => field(&mut lines, theme, "when", &when.join(", ")),
+        Layer::Plain => {}
+    }
+    field(&mut lines, theme, "severity", i.severity.as_str());
+    let locked = match (i.non_overridable, i.is_locked()) {
+        (true, true) => "yes",
+        (true, false) => "set, without effect on this scope",
+        _ => "no",
+    };
+    field(&mut lines, theme, "non-overridable", locked);
+    field(&mut lines, theme, "origin", &i.origin.to_string());
+    if i.origin != Origin::BuiltIn {
+        let revision = format!("{}, created {}", i.revision, i.created_at.strftime("%Y-%m-%d %H:%M"));
+        field(&mut lines, theme, "revision", &revision);
+    }
+    let here: Vec<_> = model.rows.iter().filter(|r| r.invariant().id == id).collect();
+    for shadow in here.iter().filter_map(|r| r.shadowed_by.as_ref()) {
+        lines.push((String::new(), theme.text));
+        let text = format!("shadowed by {} ({})", shadow.by, shadow.rationale);
+        lines.push((text, theme.warning));
+    }
+    for row in model.rows.iter().filter(|r| r.shadowed_by.as_ref().is_some_and(|s| s.by == id)) {
+        lines.push((String::new(), theme.text));
+        let text = format!("shadows {} of {}", row.invariant().id, row.invariant().scope);
+        lines.push((text, theme.dim));
+    }
+    if let Some(plan) = model.shown_plan() {
+        let strikes: Vec<_> =
+            model.state.strikes_of(plan.id).filter(|s| s.invariant_id == id).collect();
+        if !strikes.is_empty() {
+            lines.push((String::new(), theme.text));
+            lines.push(("breached in this plan".into(), theme.strong));
+        }
+        for strike in strikes {
+            let text = format!("{} {} {}", theme.glyphs.flag, strike.count, strike.signature.target());
+            lines.push((text, theme.bad));
+        }
+    }
+    lines
+}
+
+pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
+    let event = model.state.recent.iter().find(|e| e.seq == seq);
+    let Some(event) = event else {
+        let text = format!("This entry is only in the log now: invar events --since {}", seq.saturating_sub(1));
+        return vec![(text, theme.dim)];
+    };
+    let mut lines = Vec::new();
+    field(&mut lines, theme, "event", &format!("{} {}", event.seq, event.kind.name()));
+    field(&mut lines, theme, "at", &event.at.to_string());
+    match &event.kind {
+        EventKind::Attempted { plan_id, agent, session, attempt, verdict } => {
+            field(&mut lines, theme, "plan", &plan_id.to_string());
+            field(&mut lines, theme, "agent", &format!("{agent}, session {session}"));
+            if let Some(subagent) = &attempt.subagent {
+                field(&mut lines, theme, "sub-agent", subagent);
+            }
+            field(&mut lines, theme, "tool", &attempt.tool);
+            field(&mut lines, theme, "in", &attempt.cwd.display().to_string());
+            for path in attempt.effects.iter().flat_map(|e| e.changed_paths()) {
+                field(&mut lines, theme, "path", &path.display().to_string());
+            }
+            for breach in &verdict.breaches {
+                lines.push((String::new(), theme.text));
+                lines.push((breach.text.clone(), theme.bad));
+                field(&mut lines, theme, "of", &breach.scope.to_string());
+                field(&mut lines, theme, "allowed", &breach.allowed);
+                if let Some(limit) = breach.limit {
+                    field(&mut lines, theme, "strike", &format!("{} of {limit}", breach.strike));
+                }
+            }
+            lines.push((String::new(), theme.text));
+            lines.push(("what the model was told".into(), theme.strong));
+            lines.push((verdict.reason.clone(), theme.text));
+        }
+        EventKind::PlanChanged { plan, .. } => {
+            field(&mut lines, theme, "plan", &plan.id.to_string());
+            field(&mut lines, theme, "phase", plan.phase.as_str());
+            field(&mut lines, theme, "state", plan.state.as_str());
+            if let Some(reason) = &plan.halt_reason {
+                field(&mut lines, theme, "halted", reason);
+            }
+            for id in &plan.violated_ids {
+                let text = model.state.invariants.get(id).map(|k| k.invariant.text.clone());
+                field(&mut lines, theme, "violated", &text.unwrap_or_else(|| id.to_string()));
+            }
+        }
+        EventKind::InvariantViolated { violation, .. }
+        | EventKind::CorrectionApplied { violation, .. } => {
+            field(&mut lines, theme, "violation", &violation.id.to_string());
+            field(&mut lines, theme, "invariant", &violation.violated_text);
+            field(&mut lines, theme, "details", &violation.details);
+            field(&mut lines, theme, "severity", violation.severity.as_str());
+            if violation.is_open() {
+                let hint = format!("invar resolve {} corrects or waives it", violation.id);
+                lines.push((String::new(), theme.text));
+                lines.push((hint, theme.accent));
+            }
+        }
+        _ => {}
+    }
+    lines
+}

@@ -1,0 +1,303 @@
+//! The loop of the terminal program: signals, keys, the engine's events and the next frame, in
+//! this order. Nothing ticks while nothing happens.
+
+use std::{
+    io::{self, IsTerminal},
+    os::fd::AsFd,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use crossterm::{
+    event::{Event as TerminalEvent, EventStream},
+    execute,
+    terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate},
+};
+use futures::{FutureExt, StreamExt};
+use rustix::event::{PollFd, PollFlags, poll};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+
+use super::{
+    draw,
+    terminal::{self, Guard},
+    theme::Theme,
+};
+use crate::{
+    app::{Effect, Model, Msg, update},
+    engine::{
+        Config, EngineError, EngineHandle, Locations, Notice,
+        link::{Link, LinkEvent},
+        state::project_root,
+    },
+};
+
+/// At most one frame in this time.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// How many waiting events are taken before the next frame.
+const DRAIN: usize = 4096;
+
+/// How long the loop may take to end after the terminal has vanished.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What the terminal program is started with.
+pub struct Options {
+    pub locations: Locations,
+    /// The directory whose project comes first.
+    pub cwd: PathBuf,
+    /// Sentences for the title line, as the demo tells them.
+    pub notices: Option<mpsc::Receiver<String>>,
+}
+
+/// Why the terminal program could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum UiError {
+    #[error("invar needs a terminal to draw on; use `invar list`, `invar events` or `invar demo --plain` without one")]
+    NoTerminal,
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Runs until a person leaves.
+///
+/// # Errors
+/// No terminal, or no engine.
+pub async fn run(mut options: Options) -> Result<(), UiError> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(UiError::NoTerminal);
+    }
+    let config = Config::load(&options.locations.config)?;
+    let mut link = Link::start(options.locations.clone(), config);
+    // What is wrong with the store is told on the plain terminal.
+    let first = match link.events.recv().await {
+        Some(LinkEvent::Failed(error)) => return Err(error.into()),
+        Some(event) => event,
+        None => return Err(EngineError::Failed("the engine ended at once".into()).into()),
+    };
+    let result = on_terminal(&mut options, &mut link, first).await;
+    // The terminal is given back before the last writes are waited for.
+    terminal::restore();
+    link.close().await;
+    result
+}
+
+struct Screen {
+    model: Model,
+    theme: Theme,
+    guard: Guard,
+    engine: Option<EngineHandle>,
+    answers: mpsc::UnboundedSender<Msg>,
+    dirty: bool,
+    last_frame: Option<Instant>,
+    quit: bool,
+    suspend: bool,
+}
+
+async fn on_terminal(
+    options: &mut Options,
+    link: &mut Link,
+    first: LinkEvent,
+) -> Result<(), UiError> {
+    terminal::install_panic_hook();
+    let guard = Guard::enter()?;
+    let (answers, mut answered) = mpsc::unbounded_channel();
+    let home = Some(options.locations.home.clone());
+    let root = project_root(&options.cwd);
+    let mut screen = Screen {
+        model: Model::new(None, home),
+        theme: Theme::from_env(),
+        guard,
+        engine: None,
+        answers,
+        dirty: true,
+        last_frame: None,
+        quit: false,
+        suspend: false,
+    };
+    let size = crossterm::terminal::size()?;
+    screen.take(Msg::Resize(size.0, size.1));
+    if let LinkEvent::Up { snapshot, .. } = &first {
+        let state = crate::engine::State::from_snapshot((**snapshot).clone());
+        screen.model.home_project = Some(state.project_of(&root));
+    }
+    screen.link(first)?;
+
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut vanished = watch_terminal();
+    let mut input = EventStream::new();
+    let mut notices = options.notices.take();
+    while !screen.quit {
+        let deadline = screen.next_frame();
+        tokio::select! {
+            biased;
+            _ = vanished.recv() => break,
+            _ = hangup.recv() => break,
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            event = input.next() => match event {
+                Some(Ok(event)) => screen.input(event),
+                // The terminal's end is noticed by the thread that watches it.
+                Some(Err(error)) => return Err(error.into()),
+                None => break,
+            },
+            event = link.events.recv() => match event {
+                Some(event) => screen.link(event)?,
+                None => break,
+            },
+            Some(msg) = answered.recv() => screen.take(msg),
+            notice = next_notice(&mut notices) => {
+                screen.model.notice = Some(notice);
+                screen.dirty = true;
+            },
+            () = tokio::time::sleep_until(deadline.into()), if screen.dirty => {}
+        }
+        // What waits is taken before the next frame, so that a flood costs few frames.
+        for _ in 0..DRAIN {
+            if let Some(Some(Ok(event))) = input.next().now_or_never() {
+                screen.input(event);
+            } else if let Ok(event) = link.events.try_recv() {
+                screen.link(event)?;
+            } else if let Ok(msg) = answered.try_recv() {
+                screen.take(msg);
+            } else {
+                break;
+            }
+        }
+        if std::mem::take(&mut screen.suspend) {
+            // An event stream that is alive would read the shell's keys.
+            drop(input);
+            screen.suspend_until_continued()?;
+            input = EventStream::new();
+        }
+        if screen.dirty && Instant::now() >= screen.next_frame() {
+            screen.frame()?;
+        }
+    }
+    Ok(())
+}
+
+async fn next_notice(notices: &mut Option<mpsc::Receiver<String>>) -> String {
+    loop {
+        match notices {
+            Some(receiver) => match receiver.recv().await {
+                Some(notice) => return notice,
+                None => *notices = None,
+            },
+            None => std::future::pending::<()>().await,
+        }
+    }
+}
+
+impl Screen {
+    fn input(&mut self, event: TerminalEvent) {
+        match event {
+            TerminalEvent::Key(key) => self.take(Msg::Key(key)),
+            TerminalEvent::Paste(text) => self.take(Msg::Paste(text)),
+            TerminalEvent::Mouse(event) => {
+                use crossterm::event::MouseEventKind;
+                if event.kind != MouseEventKind::Moved {
+                    self.take(Msg::Mouse(event));
+                }
+            }
+            TerminalEvent::Resize(width, height) => self.take(Msg::Resize(width, height)),
+            TerminalEvent::FocusGained | TerminalEvent::FocusLost => {}
+        }
+    }
+
+    fn link(&mut self, event: LinkEvent) -> Result<(), UiError> {
+        match event {
+            LinkEvent::Up { handle, snapshot, hosting } => {
+                self.engine = Some(handle);
+                self.take(Msg::Up { snapshot, hosting });
+            }
+            LinkEvent::Notice(Notice::Event(event)) => self.take(Msg::Event(event)),
+            LinkEvent::Notice(Notice::Lagged { missed }) => self.take(Msg::Lagged { missed }),
+            LinkEvent::Down => {
+                self.engine = None;
+                self.take(Msg::Down);
+            }
+            LinkEvent::Failed(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, msg: Msg) {
+        self.dirty = true;
+        for effect in update(&mut self.model, msg) {
+            match effect {
+                Effect::Quit => self.quit = true,
+                Effect::Suspend => self.suspend = true,
+                Effect::Call { purpose, call } => {
+                    let (engine, answers) = (self.engine.clone(), self.answers.clone());
+                    tokio::spawn(async move {
+                        let answer = match engine {
+                            Some(engine) => engine.call(*call).await,
+                            None => Err(EngineError::Busy(
+                                "there is no engine just now; try again in a moment".into(),
+                            )),
+                        };
+                        let _ = answers.send(Msg::Answer { purpose, answer: Box::new(answer) });
+                    });
+                }
+            }
+        }
+    }
+
+    /// When the next frame may be drawn: at once after a pause.
+    fn next_frame(&self) -> Instant {
+        self.last_frame.map_or_else(Instant::now, |last| last + FRAME)
+    }
+
+    fn frame(&mut self) -> io::Result<()> {
+        self.model.prepare();
+        let (model, theme) = (&self.model, &self.theme);
+        execute!(io::stdout(), BeginSynchronizedUpdate)?;
+        self.guard.terminal.draw(|frame| draw(model, theme, frame.buffer_mut()))?;
+        execute!(io::stdout(), EndSynchronizedUpdate)?;
+        self.dirty = false;
+        self.last_frame = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Ctrl-Z: the shell has the terminal until it continues this process. The engine goes on.
+    fn suspend_until_continued(&mut self) -> io::Result<()> {
+        self.guard.leave();
+        let stopped =
+            rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        self.guard.reenter()?;
+        stopped.map_err(io::Error::from)?;
+        let size = crossterm::terminal::size()?;
+        self.take(Msg::Resize(size.0, size.1));
+        Ok(())
+    }
+}
+
+/// Tells when the terminal vanishes: a thread that waits for its hang-up and for nothing else,
+/// since the event reader would spin on it for ever. It ends the process itself when the loop
+/// does not.
+fn watch_terminal() -> mpsc::Receiver<()> {
+    let (sender, receiver) = mpsc::channel(1);
+    let _ = std::thread::Builder::new().name("hang-up".into()).spawn(move || {
+        loop {
+            let stdin = io::stdin();
+            let fd = stdin.as_fd();
+            let mut fds = [PollFd::new(&fd, PollFlags::empty())];
+            match poll(&mut fds, None) {
+                Ok(_) if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => break,
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        let _ = sender.blocking_send(());
+        std::thread::sleep(GRACE);
+        std::process::exit(129);
+    });
+    receiver
+}

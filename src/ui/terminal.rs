@@ -1,0 +1,104 @@
+//! The terminal: entered once, and left in order whatever happens.
+
+use std::{
+    io::{self, Stdout, Write},
+    panic,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use crossterm::{
+    cursor::{Hide, Show},
+    event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture},
+    execute,
+    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+};
+use ratatui::{Terminal, backend::CrosstermBackend};
+
+/// Whether the screen is ours. One process has one terminal.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// The terminal while it is ours; dropping it gives it back.
+pub struct Guard {
+    pub terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Guard {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// What the terminal refuses; it is then given back as it was.
+    pub fn enter() -> io::Result<Self> {
+        enter_modes()?;
+        match Terminal::new(CrosstermBackend::new(io::stdout())) {
+            Ok(terminal) => Ok(Self { terminal }),
+            Err(error) => {
+                restore();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the terminal back for a while: for the shell, or for an editor.
+    pub fn leave(&mut self) {
+        restore();
+    }
+
+    /// Takes it over again and draws everything anew.
+    ///
+    /// # Errors
+    /// What the terminal refuses.
+    pub fn reenter(&mut self) -> io::Result<()> {
+        enter_modes()?;
+        self.terminal.clear()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+fn enter_modes() -> io::Result<()> {
+    enable_raw_mode()?;
+    ENTERED.store(true, Ordering::SeqCst);
+    let entered = execute!(
+        io::stdout(),
+        EnterAlternateScreen,
+        EnableMouseCapture,
+        EnableBracketedPaste,
+        Hide
+    );
+    if entered.is_err() {
+        restore();
+    }
+    entered
+}
+
+/// Undoes everything, each step tried even when another failed. A second call does nothing.
+pub fn restore() {
+    if !ENTERED.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    let _ = execute!(out, DisableBracketedPaste);
+    let _ = execute!(out, DisableMouseCapture);
+    let _ = execute!(out, LeaveAlternateScreen);
+    let _ = execute!(out, Show);
+    let _ = out.flush();
+    let _ = disable_raw_mode();
+}
+
+/// A panic of the thread that draws gives the terminal back before it is reported; one of
+/// another thread is only logged, and ends in its own way.
+pub fn install_panic_hook() {
+    let drawing = std::thread::current().id();
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        tracing::error!(panic = %info, "a thread panicked");
+        if std::thread::current().id() == drawing {
+            restore();
+            report(info);
+        }
+    }));
+}
