@@ -1,14 +1,14 @@
 //! Picks a face: the hook, the terminal program, the demo, or a command.
 
-use std::{
-    ffi::OsString,
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use invar::{
-    cli::{self, args::{Cli, Command}, exit, logging, output},
+    cli::{
+        self,
+        args::{Cli, Command},
+        exit, logging, output,
+    },
     demo::{self, Player, Report, Stage},
     engine::{EngineError, EngineHandle, Locations},
     ui::{self, run::UiError},
@@ -31,9 +31,7 @@ fn main() -> ExitCode {
 }
 
 /// The agent and the store of `invar [--store PATH] hook AGENT`, when it is just that.
-fn hook_arguments(
-    mut args: impl Iterator<Item = OsString>,
-) -> Option<(String, Option<PathBuf>)> {
+fn hook_arguments(mut args: impl Iterator<Item = OsString>) -> Option<(String, Option<PathBuf>)> {
     let mut store = None;
     let mut word = args.next()?;
     if word == "--store" {
@@ -49,7 +47,9 @@ fn hook_arguments(
 }
 
 fn finish(result: Result<(), UiError>) -> u8 {
-    let Err(error) = result else { return exit::DONE };
+    let Err(error) = result else {
+        return exit::DONE;
+    };
     output::complain("error", &error.to_string());
     match error {
         UiError::Engine(EngineError::Store(_) | EngineError::Busy(_)) => exit::STORE,
@@ -58,7 +58,9 @@ fn finish(result: Result<(), UiError>) -> u8 {
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, UiError> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?)
 }
 
 fn open_screen(cli: Cli) -> Result<(), UiError> {

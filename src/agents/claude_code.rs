@@ -21,18 +21,51 @@ const PRE_TOOL_USE: &str = "PreToolUse";
 
 /// Events that the agent knows and that need no decision.
 const SILENT: [&str; 28] = [
-    "PostToolUse", "PostToolUseFailure", "PermissionRequest", "PermissionDenied",
-    "UserPromptExpansion", "Setup", "Stop", "StopFailure", "SubagentStart", "SubagentStop",
-    "PreCompact", "PostCompact", "PreModelSwitch", "PostModelSwitch", "Notification",
-    "TeammateIdle", "TaskCreated", "TaskCompleted", "Elicitation", "ElicitationResult",
-    "ConfigChange", "WorktreeCreate", "WorktreeRemove", "InstructionsLoaded", "CwdChanged",
-    "FileChanged", "DirectoryAdded", "MessageDisplay",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PermissionRequest",
+    "PermissionDenied",
+    "UserPromptExpansion",
+    "Setup",
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "Notification",
+    "TeammateIdle",
+    "TaskCreated",
+    "TaskCompleted",
+    "Elicitation",
+    "ElicitationResult",
+    "ConfigChange",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "InstructionsLoaded",
+    "CwdChanged",
+    "FileChanged",
+    "DirectoryAdded",
+    "MessageDisplay",
 ];
 
 /// Tools that touch no file of the project.
 const HARMLESS: [&str; 14] = [
-    "Agent", "Task", "TodoWrite", "WebFetch", "WebSearch", "AskUserQuestion", "ExitPlanMode",
-    "EnterPlanMode", "Skill", "TaskOutput", "KillShell", "BashOutput", "EnterWorktree",
+    "Agent",
+    "Task",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "AskUserQuestion",
+    "ExitPlanMode",
+    "EnterPlanMode",
+    "Skill",
+    "TaskOutput",
+    "KillShell",
+    "BashOutput",
+    "EnterWorktree",
     "ToolSearch",
 ];
 
@@ -63,12 +96,19 @@ impl Adapter for ClaudeCode {
         };
         let event = match fields.get("hook_event_name") {
             Some(Value::String(event)) => event.clone(),
-            _ => return Err(refuse(None, "the hook's input has no hook_event_name".into())),
+            _ => {
+                return Err(refuse(
+                    None,
+                    "the hook's input has no hook_event_name".into(),
+                ));
+            }
         };
         let lacks = |field: &str| {
             refuse(
                 Some(&event),
-                format!("the hook's input for {event} has no usable field `{field}`; this invar may be older than the agent"),
+                format!(
+                    "the hook's input for {event} has no usable field `{field}`; this invar may be older than the agent"
+                ),
             )
         };
         if SILENT.contains(&event.as_str()) {
@@ -83,7 +123,10 @@ impl Adapter for ClaudeCode {
             unknown => {
                 return Err(refuse(
                     Some(&event),
-                    format!("the event {} is unknown to this invar; update invar, or take the event out of the agent's hook settings", visible(unknown)),
+                    format!(
+                        "the event {} is unknown to this invar; update invar, or take the event out of the agent's hook settings",
+                        visible(unknown)
+                    ),
                 ));
             }
         };
@@ -93,14 +136,20 @@ impl Adapter for ClaudeCode {
             Some(what) => what,
             None => HookEvent::Attempt(attempt(&fields, cwd, env).map_err(lacks)?),
         };
-        let project_dir = env.project_dir.clone().unwrap_or_else(|| PathBuf::from(cwd));
+        let project_dir = env
+            .project_dir
+            .clone()
+            .unwrap_or_else(|| PathBuf::from(cwd));
         let call = HookCall {
             agent: self.name().to_owned(),
             session: session.to_owned(),
             project_dir,
             what,
         };
-        Ok(Parsed { event, call: Some(call) })
+        Ok(Parsed {
+            event,
+            call: Some(call),
+        })
     }
 
     fn answer(&self, event: &str, reply: &HookReply) -> HookAnswer {
@@ -130,7 +179,11 @@ impl Adapter for ClaudeCode {
                 None => return HookAnswer::silent(),
             },
         };
-        HookAnswer { stdout: Some(out.to_string()), stderr: String::new(), exit: 0 }
+        HookAnswer {
+            stdout: Some(out.to_string()),
+            stderr: String::new(),
+            exit: 0,
+        }
     }
 
     fn refuse(&self, refusal: &Refusal) -> HookAnswer {
@@ -141,43 +194,60 @@ impl Adapter for ClaudeCode {
                 "permissionDecision": "deny",
                 "permissionDecisionReason": reason,
             }});
-            return HookAnswer { stdout: Some(out.to_string()), stderr: String::new(), exit: 0 };
+            return HookAnswer {
+                stdout: Some(out.to_string()),
+                stderr: String::new(),
+                exit: 0,
+            };
         }
         // Exit code 2 with a reason blocks whatever the event is.
-        HookAnswer { stdout: None, stderr: reason, exit: 2 }
+        HookAnswer {
+            stdout: None,
+            stderr: reason,
+            exit: 2,
+        }
     }
 }
 
 fn text_field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
-    fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+    fields
+        .get(name)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
 }
 
 /// Reduces a tool call to its effects; the error names the field that is missing.
-fn attempt(
-    fields: &Map<String, Value>,
-    cwd: &str,
-    env: &HookEnv,
-) -> Result<Attempt, &'static str> {
+fn attempt(fields: &Map<String, Value>, cwd: &str, env: &HookEnv) -> Result<Attempt, &'static str> {
     let tool = text_field(fields, "tool_name").ok_or("tool_name")?;
     let input = match fields.get("tool_input") {
         Some(Value::Object(input)) => input,
         _ => return Err("tool_input"),
     };
-    let path = |name: &'static str| {
-        text_field(input, name).map(PathBuf::from).ok_or(name)
-    };
+    let path = |name: &'static str| text_field(input, name).map(PathBuf::from).ok_or(name);
     let effects = match tool {
-        "Write" | "Edit" => vec![Effect::Change { path: path("file_path")? }],
+        "Write" | "Edit" => vec![Effect::Change {
+            path: path("file_path")?,
+        }],
         "MultiEdit" => {
-            let mut effects = vec![Effect::Change { path: path("file_path")? }];
-            let edits = input.get("edits").and_then(Value::as_array).into_iter().flatten();
+            let mut effects = vec![Effect::Change {
+                path: path("file_path")?,
+            }];
+            let edits = input
+                .get("edits")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
             for edit in edits.filter_map(|e| e.get("file_path")?.as_str()) {
                 effects.push(Effect::Change { path: edit.into() });
             }
             effects
         }
-        "NotebookEdit" => vec![Effect::Change { path: path("notebook_path")? }],
-        "Read" => vec![Effect::Read { path: path("file_path")? }],
+        "NotebookEdit" => vec![Effect::Change {
+            path: path("notebook_path")?,
+        }],
+        "Read" => vec![Effect::Read {
+            path: path("file_path")?,
+        }],
         "Bash" | "PowerShell" | "Monitor" => {
             let command = text_field(input, "command").ok_or("command")?.to_owned();
             vec![Effect::Opaque { command }]
@@ -232,12 +302,37 @@ mod tests {
     #[test]
     fn each_tool_is_reduced_to_what_it_does() {
         let change = |p: &str| vec![Effect::Change { path: p.into() }];
-        assert_eq!(effects("Write", json!({"file_path": "/w/a", "content": "x"})), change("/w/a"));
-        assert_eq!(effects("Edit", json!({"file_path": "/w/a", "old_string": "file_path"})), change("/w/a"));
-        assert_eq!(effects("NotebookEdit", json!({"notebook_path": "/w/n.ipynb"})), change("/w/n.ipynb"));
-        assert_eq!(effects("mcp__notes__write_note", json!({"path": "docs/n.md"})), change("docs/n.md"));
-        assert_eq!(effects("Bash", json!({"command": "ls"})), [Effect::Opaque { command: "ls".into() }]);
-        assert_eq!(effects("Read", json!({"file_path": "/w/a"})), [Effect::Read { path: "/w/a".into() }]);
+        assert_eq!(
+            effects("Write", json!({"file_path": "/w/a", "content": "x"})),
+            change("/w/a")
+        );
+        assert_eq!(
+            effects(
+                "Edit",
+                json!({"file_path": "/w/a", "old_string": "file_path"})
+            ),
+            change("/w/a")
+        );
+        assert_eq!(
+            effects("NotebookEdit", json!({"notebook_path": "/w/n.ipynb"})),
+            change("/w/n.ipynb")
+        );
+        assert_eq!(
+            effects("mcp__notes__write_note", json!({"path": "docs/n.md"})),
+            change("docs/n.md")
+        );
+        assert_eq!(
+            effects("Bash", json!({"command": "ls"})),
+            [Effect::Opaque {
+                command: "ls".into()
+            }]
+        );
+        assert_eq!(
+            effects("Read", json!({"file_path": "/w/a"})),
+            [Effect::Read {
+                path: "/w/a".into()
+            }]
+        );
         assert!(effects("Agent", json!({"prompt": "edit x"})).is_empty());
         let several = json!({"file_path": "a", "edits": [{"file_path": "b"}, {"old_string": "c"}]});
         assert_eq!(effects("MultiEdit", several).len(), 2);
@@ -249,8 +344,14 @@ mod tests {
             (tool_call("Write", json!({"content": "x"})), "`file_path`"),
             (tool_call("Write", json!({"file_path": 7})), "`file_path`"),
             (tool_call("Bash", json!({})), "`command`"),
-            (json!({"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse", "tool_name": "Write"}), "`tool_input`"),
-            (json!({"session_id": 7, "cwd": null, "hook_event_name": "PreToolUse"}), "`session_id`"),
+            (
+                json!({"session_id": "s", "cwd": "/w", "hook_event_name": "PreToolUse", "tool_name": "Write"}),
+                "`tool_input`",
+            ),
+            (
+                json!({"session_id": 7, "cwd": null, "hook_event_name": "PreToolUse"}),
+                "`session_id`",
+            ),
         ] {
             let refusal = read(&payload).unwrap_err();
             let answer = ClaudeCode.refuse(&refusal);
@@ -265,7 +366,14 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_refused_by_exit_code_two() {
-        for payload in [&b""[..], b"hello", b"[1,2]", b"{\"a\":", b"{}", b"{\"hook_event_name\":\"PreQuantumUse\"}"] {
+        for payload in [
+            &b""[..],
+            b"hello",
+            b"[1,2]",
+            b"{\"a\":",
+            b"{}",
+            b"{\"hook_event_name\":\"PreQuantumUse\"}",
+        ] {
             let refusal = ClaudeCode.read(payload, &HookEnv::default()).unwrap_err();
             let answer = ClaudeCode.refuse(&refusal);
             assert_eq!((answer.exit, answer.stdout), (2, None));
@@ -277,13 +385,20 @@ mod tests {
     fn answers_have_the_recorded_form() {
         let reply = |verdict, reason: &str| HookReply {
             plan_id: None,
-            verdict: Verdict { verdict, reason: reason.into(), breaches: Vec::new() },
+            verdict: Verdict {
+                verdict,
+                reason: reason.into(),
+                breaches: Vec::new(),
+            },
             context: None,
         };
         let stdout = |event: &str, r: HookReply| {
             serde_json::from_str::<Value>(&ClaudeCode.answer(event, &r).stdout.unwrap()).unwrap()
         };
-        assert_eq!(ClaudeCode.answer("PreToolUse", &reply(VerdictKind::Allow, "")), HookAnswer::silent());
+        assert_eq!(
+            ClaudeCode.answer("PreToolUse", &reply(VerdictKind::Allow, "")),
+            HookAnswer::silent()
+        );
         assert_eq!(
             stdout("PreToolUse", reply(VerdictKind::Deny, "no")),
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "no"}})
@@ -303,15 +418,25 @@ mod tests {
             json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "rules"}})
         );
         let long = stdout("PreToolUse", reply(VerdictKind::Deny, &"é".repeat(20_000)));
-        let reason = long["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+        let reason = long["hookSpecificOutput"]["permissionDecisionReason"]
+            .as_str()
+            .unwrap();
         assert!(reason.chars().count() <= MAX_REASON + 1);
     }
 
     #[test]
     fn the_project_is_where_the_agent_was_started() {
-        let env = HookEnv { project_dir: Some("/w".into()), nonce: "n".into() };
-        let payload = json!({"session_id": "s", "cwd": "/w/src/deep", "hook_event_name": "SessionStart"});
-        let call = ClaudeCode.read(payload.to_string().as_bytes(), &env).unwrap().call.unwrap();
+        let env = HookEnv {
+            project_dir: Some("/w".into()),
+            nonce: "n".into(),
+        };
+        let payload =
+            json!({"session_id": "s", "cwd": "/w/src/deep", "hook_event_name": "SessionStart"});
+        let call = ClaudeCode
+            .read(payload.to_string().as_bytes(), &env)
+            .unwrap()
+            .call
+            .unwrap();
         assert_eq!(call.project_dir, Path::new("/w"));
         let silent = json!({"hook_event_name": "Notification"});
         assert_eq!(read(&silent).unwrap().call, None);

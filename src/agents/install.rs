@@ -52,7 +52,11 @@ pub fn with_hooks(text: &str, path: &Path, binary: &Path) -> Result<String, Sett
             None => list.push(entry),
         }
     }
-    Ok(if settings == before && !text.trim().is_empty() { text.to_owned() } else { print(&settings) })
+    Ok(if settings == before && !text.trim().is_empty() {
+        text.to_owned()
+    } else {
+        print(&settings)
+    })
 }
 
 /// The settings without invar's hooks; lists and objects that this leaves empty go too.
@@ -71,7 +75,11 @@ pub fn without_hooks(text: &str, path: &Path) -> Result<String, SettingsError> {
             settings.shift_remove("hooks");
         }
     }
-    Ok(if settings == before { text.to_owned() } else { print(&settings) })
+    Ok(if settings == before {
+        text.to_owned()
+    } else {
+        print(&settings)
+    })
 }
 
 fn parse(text: &str, path: &Path) -> Result<Map<String, Value>, SettingsError> {
@@ -81,12 +89,18 @@ fn parse(text: &str, path: &Path) -> Result<Map<String, Value>, SettingsError> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err(fault(path, "it is not a JSON object")),
-        Err(e) => Err(fault(path, &format!("line {}, column {}: {e}", e.line(), e.column()))),
+        Err(e) => Err(fault(
+            path,
+            &format!("line {}, column {}: {e}", e.line(), e.column()),
+        )),
     }
 }
 
 fn fault(path: &Path, fault: &str) -> SettingsError {
-    SettingsError { path: path.to_owned(), fault: fault.to_owned() }
+    SettingsError {
+        path: path.to_owned(),
+        fault: fault.to_owned(),
+    }
 }
 
 fn object<'a>(
@@ -115,11 +129,18 @@ fn command_line(binary: &Path) -> String {
 fn is_ours(entry: &Value) -> bool {
     let hooks = entry.get("hooks").and_then(Value::as_array);
     hooks.into_iter().flatten().any(|hook| {
-        let command = hook.get("command").and_then(Value::as_str).unwrap_or_default();
-        command.strip_suffix(" hook claude-code").is_some_and(|binary| {
-            let binary = binary.trim_matches('\'');
-            Path::new(binary).file_name().is_some_and(|name| name == "invar")
-        })
+        let command = hook
+            .get("command")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        command
+            .strip_suffix(" hook claude-code")
+            .is_some_and(|binary| {
+                let binary = binary.trim_matches('\'');
+                Path::new(binary)
+                    .file_name()
+                    .is_some_and(|name| name == "invar")
+            })
     })
 }
 
@@ -144,9 +165,15 @@ mod tests {
         let once = install(own);
         let value: Value = serde_json::from_str(&once).unwrap();
         assert_eq!(value["model"], "x");
-        assert_eq!(value["hooks"]["PreToolUse"][0]["hooks"][0]["command"], "mine");
+        assert_eq!(
+            value["hooks"]["PreToolUse"][0]["hooks"][0]["command"],
+            "mine"
+        );
         let ours = &value["hooks"]["PreToolUse"][1]["hooks"][0];
-        assert_eq!((&ours["command"], &ours["onFailure"]), (&json!("/opt/invar hook claude-code"), &json!("block")));
+        assert_eq!(
+            (&ours["command"], &ours["onFailure"]),
+            (&json!("/opt/invar hook claude-code"), &json!("block"))
+        );
         assert_eq!(install(&once), once, "a second time changes nothing");
         let removed = without_hooks(&once, Path::new("s")).unwrap();
         assert_eq!(
@@ -166,13 +193,20 @@ mod tests {
     #[test]
     fn a_path_with_spaces_is_quoted_for_the_shell() {
         let text = with_hooks("", Path::new("s"), Path::new("/my tools/it's/invar")).unwrap();
-        assert!(text.contains(r"'/my tools/it'\\''s/invar' hook claude-code"), "{text}");
+        assert!(
+            text.contains(r"'/my tools/it'\\''s/invar' hook claude-code"),
+            "{text}"
+        );
         assert_eq!(without_hooks(&text, Path::new("s")).unwrap(), "{}\n");
     }
 
     #[test]
     fn settings_that_are_no_json_are_left_alone() {
-        for (text, part) in [("{,}", "line 1"), ("[]", "not a JSON object"), ("{\"hooks\": 3}", "hooks is not")] {
+        for (text, part) in [
+            ("{,}", "line 1"),
+            ("[]", "not a JSON object"),
+            ("{\"hooks\": 3}", "hooks is not"),
+        ] {
             let error = with_hooks(text, Path::new("s.json"), Path::new("/opt/invar")).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
         }

@@ -50,7 +50,11 @@ pub struct HookAnswer {
 impl HookAnswer {
     /// Nothing to say: the agent's own rules go on.
     pub fn silent() -> Self {
-        Self { stdout: None, stderr: String::new(), exit: 0 }
+        Self {
+            stdout: None,
+            stderr: String::new(),
+            exit: 0,
+        }
     }
 }
 

@@ -8,14 +8,32 @@ use crate::model::Effect;
 
 /// Fields whose value is a path whatever it looks like.
 const PATH_FIELDS: [&str; 10] = [
-    "path", "file_path", "filepath", "filename", "notebook_path", "target_path", "dest_path",
-    "output_path", "new_path", "old_path",
+    "path",
+    "file_path",
+    "filepath",
+    "filename",
+    "notebook_path",
+    "target_path",
+    "dest_path",
+    "output_path",
+    "new_path",
+    "old_path",
 ];
 
 /// Fields that often hold a path and often something else.
 const MAYBE_FIELDS: [&str; 12] = [
-    "file", "files", "paths", "target", "destination", "dest", "dst", "source", "src", "output",
-    "to", "from",
+    "file",
+    "files",
+    "paths",
+    "target",
+    "destination",
+    "dest",
+    "dst",
+    "source",
+    "src",
+    "output",
+    "to",
+    "from",
 ];
 
 /// Words in a tool's name that say it only looks.
@@ -34,7 +52,13 @@ pub fn effects_of_unknown(tool: &str, input: &Value) -> Vec<Effect> {
     let reads = only_reads(tool);
     paths
         .into_iter()
-        .map(|path| if reads { Effect::Read { path } } else { Effect::Change { path } })
+        .map(|path| {
+            if reads {
+                Effect::Read { path }
+            } else {
+                Effect::Change { path }
+            }
+        })
         .collect()
 }
 
@@ -54,7 +78,9 @@ fn collect(value: &Value, is_path: bool, depth: usize, out: &mut Vec<PathBuf>) {
     }
     match value {
         Value::String(text) if is_path && !text.is_empty() => out.push(PathBuf::from(text)),
-        Value::Array(items) => items.iter().for_each(|i| collect(i, is_path, depth + 1, out)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|i| collect(i, is_path, depth + 1, out)),
         Value::Object(fields) => {
             for (name, value) in fields {
                 let name = snake_case(name);
@@ -86,7 +112,11 @@ fn snake_case(name: &str) -> String {
         if c.is_ascii_uppercase() && before.is_ascii_lowercase() {
             out.push('_');
         }
-        out.push(if c == '-' { '_' } else { c.to_ascii_lowercase() });
+        out.push(if c == '-' {
+            '_'
+        } else {
+            c.to_ascii_lowercase()
+        });
         before = c;
     }
     out
@@ -122,14 +152,20 @@ mod tests {
             "files": ["a.py", "not a path"],
             "filePath": "b",
         });
-        assert_eq!(changed("FutureTool", input), ["/w/docs/a.md", "/etc/hosts", "a.py", "b"]);
+        assert_eq!(
+            changed("FutureTool", input),
+            ["/w/docs/a.md", "/etc/hosts", "a.py", "b"]
+        );
     }
 
     #[test]
     fn reading_tools_change_nothing() {
         let input = json!({"path": "tests/t.py"});
         assert!(changed("mcp__fs__read_file", input.clone()).is_empty());
-        assert_eq!(changed("mcp__fs__write_file", input.clone()), ["tests/t.py"]);
+        assert_eq!(
+            changed("mcp__fs__write_file", input.clone()),
+            ["tests/t.py"]
+        );
         assert_eq!(changed("mcp__get__overwrite", input), ["tests/t.py"]);
     }
 

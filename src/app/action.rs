@@ -81,7 +81,7 @@ actions! {
     Filter, "filter", "filter", "Filter the focused list; ! in front inverts", ["/"], LISTS;
     FilterMode, "filter_mode", "regex/fuzzy", "Switch the filter between regular expression and fuzzy", ["ctrl-t"], NONE;
     Help, "help", "help", "Show or hide this help", ["?"], ALL;
-    NextPane, "next_pane", "next pane", "Focus the next pane", ["tab"], NONE;
+    NextPane, "next_pane", "next pane", "Focus the next pane", ["tab"], ALL;
     PreviousPane, "previous_pane", "previous pane", "Focus the previous pane", ["backtab"], NONE;
     ScopesPane, "scopes_pane", "scopes", "Focus the scopes", ["1"], NONE;
     EffectivePane, "effective_pane", "effective set", "Focus the effective set", ["2"], NONE;
@@ -133,10 +133,12 @@ impl Action {
                     Ok(())
                 }
             }),
-            Action::Resume => plan().map_err(Into::into).and_then(|plan| match plan.is_halted() {
-                true => Ok(()),
-                false => Err(format!("the plan is {} and not halted", plan.state)),
-            }),
+            Action::Resume => plan()
+                .map_err(Into::into)
+                .and_then(|plan| match plan.is_halted() {
+                    true => Ok(()),
+                    false => Err(format!("the plan is {} and not halted", plan.state)),
+                }),
             _ => Ok(()),
         };
         result.err()

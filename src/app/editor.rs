@@ -38,8 +38,13 @@ pub enum LayerChoice {
 }
 
 impl LayerChoice {
-    const ALL: [LayerChoice; 5] =
-        [Self::Plain, Self::NoEditsOutside, Self::Untouched, Self::Judgment, Self::Assent];
+    const ALL: [LayerChoice; 5] = [
+        Self::Plain,
+        Self::NoEditsOutside,
+        Self::Untouched,
+        Self::Judgment,
+        Self::Assent,
+    ];
 
     /// What the field shows.
     pub fn label(self) -> &'static str {
@@ -91,7 +96,15 @@ pub struct Editor {
     opened: Option<Form>,
 }
 
-type Form = (Vec<String>, Vec<String>, LayerChoice, Checkpoint, usize, Severity, bool);
+type Form = (
+    Vec<String>,
+    Vec<String>,
+    LayerChoice,
+    Checkpoint,
+    usize,
+    Severity,
+    bool,
+);
 
 impl Editor {
     /// An editor for a new invariant in the first of `scopes`.
@@ -122,7 +135,10 @@ impl Editor {
         scopes.insert(0, invariant.scope.clone());
         let mut editor = Self::new(scopes, home);
         editor.editing = Some((invariant.id, invariant.revision));
-        let generated = invariant.layer.letter().is_some_and(|c| c.sentence() == invariant.text);
+        let generated = invariant
+            .layer
+            .letter()
+            .is_some_and(|c| c.sentence() == invariant.text);
         let lines: Vec<&str> = invariant.text.lines().collect();
         // A text that follows its check is shown as empty: it is written anew.
         editor.text = area(if generated { &[] } else { &lines });
@@ -183,14 +199,19 @@ impl Editor {
 
     fn pattern_lines(&self) -> Vec<String> {
         let lines = self.patterns.lines().iter();
-        lines.map(|l| l.trim().to_owned()).filter(|l| !l.is_empty()).collect()
+        lines
+            .map(|l| l.trim().to_owned())
+            .filter(|l| !l.is_empty())
+            .collect()
     }
 
     fn chosen_layer(&self) -> Result<Layer, String> {
         let patterns = self.pattern_lines();
         Ok(match self.layer {
             LayerChoice::Plain => Layer::Plain,
-            LayerChoice::Judgment => Layer::Judgment { checkpoint: self.checkpoint },
+            LayerChoice::Judgment => Layer::Judgment {
+                checkpoint: self.checkpoint,
+            },
             LayerChoice::Assent => Layer::Assent { when: patterns },
             LayerChoice::NoEditsOutside if patterns.is_empty() => {
                 return Err("write a pattern, such as src/**".into());
@@ -211,11 +232,19 @@ impl Editor {
             Err(problem) => return Some(problem),
         };
         let bindable = matches!(self.chosen_scope(), Scope::Action(_) | Scope::Plan(_));
-        for pattern in self.layer.has_patterns().then(|| self.pattern_lines()).unwrap_or_default() {
+        for pattern in self
+            .layer
+            .has_patterns()
+            .then(|| self.pattern_lines())
+            .unwrap_or_default()
+        {
             let mut text = pattern.clone();
             if bindable {
                 let names = glob::parameters(&pattern);
-                let any = names.into_iter().map(|(n, _)| (n, "x".to_owned())).collect();
+                let any = names
+                    .into_iter()
+                    .map(|(n, _)| (n, "x".to_owned()))
+                    .collect();
                 text = glob::bind(&pattern, &any).unwrap_or(pattern);
             }
             if let Err(error) = Glob::parse(&text, self.home.as_deref()) {
@@ -239,7 +268,11 @@ impl Editor {
         }
         let layer = self.chosen_layer()?;
         let text = self.text.lines().join("\n");
-        let text = if text.trim().is_empty() { None } else { Some(text) };
+        let text = if text.trim().is_empty() {
+            None
+        } else {
+            Some(text)
+        };
         let scope = self.chosen_scope().clone();
         Ok(match self.editing {
             None => Call::Add {
@@ -297,8 +330,12 @@ impl Editor {
 
     /// Takes pasted text as one change.
     pub fn paste(&mut self, text: &str) {
-        let clean: String =
-            text.replace("\r\n", "\n").replace('\r', "\n").chars().filter(|c| *c != '\u{1b}').collect();
+        let clean: String = text
+            .replace("\r\n", "\n")
+            .replace('\r', "\n")
+            .chars()
+            .filter(|c| *c != '\u{1b}')
+            .collect();
         match self.focus {
             Field::Text => self.text.insert_str(clean),
             Field::Patterns => self.patterns.insert_str(clean),

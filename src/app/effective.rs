@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::tree::Node;
 use crate::{
     engine::state::State,
-    model::{Invariant, InvariantId},
+    model::{Invariant, InvariantId, Strike},
     rules::{merge::merge, normalise::Keyed},
 };
 
@@ -15,8 +15,8 @@ pub struct EffectiveRow {
     pub keyed: Arc<Keyed>,
     /// For a shadowed one: the scope that shadows it, and why.
     pub shadowed_by: Option<Shadowed>,
-    /// The highest strike count it has in the shown plan, and its limit.
-    pub strikes: Option<u32>,
+    /// The highest strike count it has in the shown plan, with its limit.
+    pub strikes: Option<Strike>,
 }
 
 /// Who shadows, and why.
@@ -55,7 +55,8 @@ pub fn rows(state: &State, built_in: &[Arc<Keyed>], node: &Node) -> Vec<Effectiv
     let merged = merge(&collected);
     let strikes = |id: InvariantId| {
         let plan = plan?;
-        state.strikes_of(plan.id).filter(|s| s.invariant_id == id).map(|s| s.count).max()
+        let own = state.strikes_of(plan.id).filter(|s| s.invariant_id == id);
+        own.max_by_key(|s| s.count).cloned()
     };
     let plain = |keyed: &Arc<Keyed>| EffectiveRow {
         strikes: strikes(keyed.invariant.id),

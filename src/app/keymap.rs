@@ -66,7 +66,11 @@ impl Key {
 pub fn action(key: Key) -> Option<Action> {
     TABLE
         .iter()
-        .find(|d| d.keys.iter().any(|spelling| Key::parse(spelling) == Some(key)))
+        .find(|d| {
+            d.keys
+                .iter()
+                .any(|spelling| Key::parse(spelling) == Some(key))
+        })
         .map(|d| d.action)
 }
 

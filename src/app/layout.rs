@@ -63,9 +63,11 @@ pub fn parts(model: &Model) -> Parts {
         return parts;
     }
     // Neighbours share a border line.
-    let below = (body.height / 3).clamp(5, 16).min(body.height.saturating_sub(5));
+    let below = (body.height / 3)
+        .clamp(5, 16)
+        .min(body.height.saturating_sub(5));
     let above = body.height - below + 1;
-    let scopes = (width / 6).clamp(19, 34);
+    let scopes = (width / 5).clamp(19, 34);
     let plan = (width / 5).clamp(23, 40);
     let middle = width - scopes - plan + 2;
     parts.scopes = Rect::new(body.x, body.y, scopes, above);

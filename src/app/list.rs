@@ -50,7 +50,10 @@ impl FilterField {
 
     /// Removes the text; the mode stays.
     pub fn clear(&mut self) {
-        *self = Self { mode: self.mode, ..Self::default() };
+        *self = Self {
+            mode: self.mode,
+            ..Self::default()
+        };
     }
 }
 
@@ -69,18 +72,16 @@ impl<K> Default for ListView<K> {
 impl<K: Clone + PartialEq> ListView<K> {
     /// Takes new rows in: filters them, and keeps the selection, or moves it to its nearest
     /// neighbour when its row is gone.
-    pub fn refresh<R>(
-        &mut self,
-        rows: &[R],
-        key: impl Fn(&R) -> K,
-        text: impl Fn(&R) -> String,
-    ) {
+    pub fn refresh<R>(&mut self, rows: &[R], key: impl Fn(&R) -> K, text: impl Fn(&R) -> String) {
         let before = self.position(rows, &key);
         self.total = rows.len();
         self.shown.clear();
         match self.filter.compile() {
             Some(filter) if !self.filter.last_good.is_empty() => {
-                let hits = rows.iter().enumerate().filter(|(_, row)| filter.matches(&text(row)));
+                let hits = rows
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, row)| filter.matches(&text(row)));
                 self.shown.extend(hits.map(|(index, _)| index));
             }
             _ => self.shown.extend(0..rows.len()),
@@ -107,7 +108,9 @@ impl<K: Clone + PartialEq> ListView<K> {
     /// The index of the selected row among the shown ones.
     pub fn selected_index<R>(&self, rows: &[R], key: impl Fn(&R) -> K) -> Option<usize> {
         let selected = self.selected.as_ref()?;
-        self.shown.iter().position(|i| rows.get(*i).is_some_and(|row| key(row) == *selected))
+        self.shown
+            .iter()
+            .position(|i| rows.get(*i).is_some_and(|row| key(row) == *selected))
     }
 
     /// Moves the selection by `step` rows and the window after it.

@@ -18,4 +18,4 @@ pub use model::{Effect, Model, Msg, Pane, Purpose};
 pub use update::update;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -14,7 +14,9 @@ use super::{
 };
 use crate::{
     engine::{Call, EngineError, Reply, State, protocol::Snapshot},
-    model::{Event, Invariant, InvariantId, Plan, PlanId, PhaseState, ProjectName, Scope, ScopeKind},
+    model::{
+        Event, Invariant, InvariantId, PhaseState, Plan, PlanId, ProjectName, Scope, ScopeKind,
+    },
     rules::normalise::Keyed,
 };
 
@@ -41,13 +43,21 @@ pub enum Msg {
     Resize(u16, u16),
     Action(Action),
     /// There is an engine; the state as it knows it.
-    Up { snapshot: Box<Snapshot>, hosting: bool },
+    Up {
+        snapshot: Box<Snapshot>,
+        hosting: bool,
+    },
     /// The engine went away; another is looked for.
     Down,
     Event(Arc<Event>),
     /// Some events did not fit.
-    Lagged { missed: u64 },
-    Answer { purpose: Purpose, answer: Box<Result<Reply, EngineError>> },
+    Lagged {
+        missed: u64,
+    },
+    Answer {
+        purpose: Purpose,
+        answer: Box<Result<Reply, EngineError>>,
+    },
 }
 
 /// What a call was made for.
@@ -73,7 +83,9 @@ pub enum Effect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// `hosting`: this process is the engine's.
-    Live { hosting: bool },
+    Live {
+        hosting: bool,
+    },
     Lost,
 }
 
@@ -104,6 +116,8 @@ pub struct Model {
     pub home: Option<PathBuf>,
     /// The selection follows new plans until a person moves it.
     pub follows_plans: bool,
+    /// Whether a state was ever taken in.
+    pub(super) started: bool,
     /// Events that the engine or the screen could not keep up with.
     pub missed: u64,
     /// A sentence over all panes, such as what the demo shows now.
@@ -146,10 +160,15 @@ impl Model {
             home_project,
             home,
             follows_plans: true,
+            started: false,
             missed: 0,
             notice: None,
             held: None,
-            stale: Stale { tree: true, effective: true, breaches: true },
+            stale: Stale {
+                tree: true,
+                effective: true,
+                breaches: true,
+            },
             built_for: None,
         }
     }
@@ -158,7 +177,8 @@ impl Model {
     pub fn settle(&mut self) {
         if std::mem::take(&mut self.stale.tree) {
             self.tree = tree::rows(&self.state, &self.folded);
-            self.scopes.refresh(&self.tree, |r| r.node.clone(), |r| r.label.clone());
+            self.scopes
+                .refresh(&self.tree, |r| r.node.clone(), |r| r.label.clone());
         }
         let node = self.scopes.selected.clone();
         if std::mem::take(&mut self.stale.effective) || self.built_for != node {
@@ -170,11 +190,14 @@ impl Model {
                 self.plan_scroll = 0;
             }
             self.built_for = node;
-            self.effective.refresh(&self.rows, effective_key, EffectiveRow::filter_text);
+            self.effective
+                .refresh(&self.rows, effective_key, EffectiveRow::filter_text);
         }
         if std::mem::take(&mut self.stale.breaches) {
             let rows = self.stream.rows.make_contiguous();
-            let text = |r: &super::stream::StreamRow| format!("{} {} {} {}", r.word, r.what, r.why, r.strike);
+            let text = |r: &super::stream::StreamRow| {
+                format!("{} {} {} {}", r.word, r.what, r.why, r.strike)
+            };
             self.breaches.refresh(rows, |r| r.seq, text);
         }
     }
@@ -207,8 +230,13 @@ impl Model {
 
     /// Plans with an agent at work.
     pub fn running(&self) -> usize {
-        let mut plans: Vec<PlanId> =
-            self.state.sessions.values().filter(|s| s.is_live()).map(|s| s.plan).collect();
+        let mut plans: Vec<PlanId> = self
+            .state
+            .sessions
+            .values()
+            .filter(|s| s.is_live())
+            .map(|s| s.plan)
+            .collect();
         plans.sort_unstable();
         plans.dedup();
         let live = |id: &PlanId| self.state.plans.get(id).is_some_and(|p| !p.is_over());
@@ -217,7 +245,13 @@ impl Model {
 
     /// Plans that are blocked, and plans that are halted: both need a person.
     pub fn stuck(&self) -> (usize, usize) {
-        let count = |state| self.state.plans.values().filter(|p| p.state == state).count();
+        let count = |state| {
+            self.state
+                .plans
+                .values()
+                .filter(|p| p.state == state)
+                .count()
+        };
         (count(PhaseState::Blocked), count(PhaseState::Halted))
     }
 
@@ -236,7 +270,10 @@ impl Model {
             }
             PhaseState::Queued => {
                 let transition = plan.blocked?;
-                Some((Tone::Good, format!("nothing blocks {} any more", transition.verb())))
+                Some((
+                    Tone::Good,
+                    format!("nothing blocks {} any more", transition.verb()),
+                ))
             }
             _ => None,
         }
@@ -249,7 +286,12 @@ impl Model {
         let home = self.home_project.clone().map(Scope::Project);
         let shown = self.shown_plan().map(|p| Scope::Project(p.project.clone()));
         let rest = self.tree.iter().filter_map(|r| r.node.scope());
-        for scope in selected.into_iter().chain([Scope::Global]).chain(shown).chain(home).chain(rest)
+        for scope in selected
+            .into_iter()
+            .chain([Scope::Global])
+            .chain(shown)
+            .chain(home)
+            .chain(rest)
         {
             if !choices.contains(&scope) {
                 choices.push(scope);

@@ -5,13 +5,21 @@ use crate::model::{InvariantId, PlanId};
 
 /// A view on top of the panes; the topmost gets the keys.
 pub enum Overlay {
-    Help { scroll: usize },
+    Help {
+        scroll: usize,
+    },
     Editor(Box<Editor>),
     Confirm(Confirm),
     /// An invariant in full.
-    Invariant { id: InvariantId, scroll: usize },
+    Invariant {
+        id: InvariantId,
+        scroll: usize,
+    },
     /// A row of the breaches in full, by its event number.
-    Breach { seq: u64, scroll: usize },
+    Breach {
+        seq: u64,
+        scroll: usize,
+    },
 }
 
 /// What a confirmed question leads to.
@@ -44,6 +52,13 @@ impl Confirm {
         no: &'static str,
         then: Confirmed,
     ) -> Self {
-        Self { question: question.into(), subject, yes, no, yes_focused: false, then }
+        Self {
+            question: question.into(),
+            subject,
+            yes,
+            no,
+            yes_focused: false,
+            then,
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{
     engine::state::is_notable,
-    model::{Event, EventKind, PlanChange, PlanId, VerdictKind, visible},
+    model::{Event, EventKind, PlanChange, PlanId, VerdictKind, ViolationId, visible},
 };
 
 /// How many rows are kept; older ones are in the log.
@@ -33,6 +33,8 @@ pub struct StreamRow {
     /// Such as `strike 2/3`.
     pub strike: String,
     pub plan: Option<PlanId>,
+    /// Set on the row that first told of a violation.
+    pub violation: Option<ViolationId>,
 }
 
 /// The rows, and where the window stands.
@@ -52,6 +54,11 @@ impl Stream {
             return;
         }
         if let Some(row) = row(event) {
+            // Told anew at every gate that it closes, and shown once.
+            let known = |r: &StreamRow| r.violation.is_some() && r.violation == row.violation;
+            if self.rows.iter().any(known) {
+                return;
+            }
             if self.rows.len() == CAPACITY {
                 self.rows.pop_front();
                 self.dropped += 1;
@@ -82,9 +89,15 @@ fn row(event: &Event) -> Option<StreamRow> {
         why: one_line(&why),
         strike,
         plan,
+        violation: match &event.kind {
+            EventKind::InvariantViolated { violation, .. } => Some(violation.id),
+            _ => None,
+        },
     };
     Some(match &event.kind {
-        EventKind::Attempted { attempt, verdict, .. } => {
+        EventKind::Attempted {
+            attempt, verdict, ..
+        } => {
             let tone = match verdict.verdict {
                 VerdictKind::Warn => Tone::Warning,
                 _ => Tone::Bad,
@@ -92,7 +105,13 @@ fn row(event: &Event) -> Option<StreamRow> {
             let breach = verdict.breaches.iter().max_by_key(|b| b.strike);
             let path = breach.map(|b| b.path.clone()).or_else(|| {
                 let paths = attempt.effects.iter().flat_map(|e| e.changed_paths());
-                paths.map(|p| p.display().to_string()).next()
+                let from_cwd = |p: &std::path::PathBuf| {
+                    p.strip_prefix(&attempt.cwd)
+                        .unwrap_or(p)
+                        .display()
+                        .to_string()
+                };
+                paths.map(from_cwd).next()
             });
             let what = format!("{} {}", attempt.tool, path.unwrap_or_default());
             let why = match breach {
@@ -111,9 +130,13 @@ fn row(event: &Event) -> Option<StreamRow> {
         EventKind::PlanChanged { plan, change } => {
             let subject = format!("plan {short}");
             match change {
-                PlanChange::Entered { phase } => {
-                    make(Tone::Good, "phase", subject, format!("{phase} {}", plan.state), String::new())
-                }
+                PlanChange::Entered { phase } => make(
+                    Tone::Good,
+                    "phase",
+                    subject,
+                    format!("{phase} {}", plan.state),
+                    String::new(),
+                ),
                 PlanChange::Blocked { transition } if plan.violated_ids.is_empty() => {
                     let why = format!("{} can be retried", transition.verb());
                     make(Tone::Good, "unblocked", subject, why, String::new())
@@ -126,15 +149,27 @@ fn row(event: &Event) -> Option<StreamRow> {
                 PlanChange::Halted { reason } => {
                     make(Tone::Bad, "halted", subject, reason.clone(), String::new())
                 }
-                PlanChange::Resumed { .. } => {
-                    make(Tone::Good, "resumed", subject, "a person let it go on".into(), String::new())
-                }
-                PlanChange::Cancelled => {
-                    make(Tone::Warning, "cancelled", subject, String::new(), String::new())
-                }
-                PlanChange::Completed => {
-                    make(Tone::Good, "complete", subject, String::new(), String::new())
-                }
+                PlanChange::Resumed { .. } => make(
+                    Tone::Good,
+                    "resumed",
+                    subject,
+                    "a person let it go on".into(),
+                    String::new(),
+                ),
+                PlanChange::Cancelled => make(
+                    Tone::Warning,
+                    "cancelled",
+                    subject,
+                    String::new(),
+                    String::new(),
+                ),
+                PlanChange::Completed => make(
+                    Tone::Good,
+                    "complete",
+                    subject,
+                    String::new(),
+                    String::new(),
+                ),
                 PlanChange::Session => return None,
             }
         }
@@ -170,5 +205,7 @@ fn one_line(text: &str) -> String {
 
 /// The local time of day.
 pub fn clock(at: jiff::Timestamp) -> String {
-    at.to_zoned_datetime(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
+    at.to_zoned_datetime(jiff::tz::TimeZone::system())
+        .strftime("%H:%M:%S")
+        .to_string()
 }

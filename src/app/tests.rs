@@ -63,13 +63,26 @@ pub(crate) fn plan(n: u64) -> Plan {
 }
 
 fn snapshot(invariants: Vec<Invariant>, plans: Vec<Plan>) -> Snapshot {
-    Snapshot { seq: 10, invariants, plans, ..Snapshot::default() }
+    Snapshot {
+        seq: 10,
+        invariants,
+        plans,
+        ..Snapshot::default()
+    }
 }
 
 fn model(invariants: Vec<Invariant>, plans: Vec<Plan>) -> Model {
     let mut model = Model::new(Some("local/my-app".parse().unwrap()), None);
+    // The size comes first, before there is anything to show.
+    update(&mut model, Msg::Resize(100, 30));
     let snapshot = Box::new(snapshot(invariants, plans));
-    update(&mut model, Msg::Up { snapshot, hosting: true });
+    update(
+        &mut model,
+        Msg::Up {
+            snapshot,
+            hosting: true,
+        },
+    );
     model
 }
 
@@ -87,21 +100,38 @@ fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
 
 fn type_text(model: &mut Model, text: &str) {
     for c in text.chars() {
-        update(model, Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)));
+        update(
+            model,
+            Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)),
+        );
     }
 }
 
 fn event(seq: u64, kind: EventKind) -> Msg {
-    Msg::Event(Arc::new(Event { seq, at: Timestamp::UNIX_EPOCH, kind }))
+    Msg::Event(Arc::new(Event {
+        seq,
+        at: Timestamp::UNIX_EPOCH,
+        kind,
+    }))
 }
 
 fn added(seq: u64, text: &str) -> Msg {
-    event(seq, EventKind::InvariantAdded { invariant: invariant(seq, Scope::Global, text) })
+    event(
+        seq,
+        EventKind::InvariantAdded {
+            invariant: invariant(seq, Scope::Global, text),
+        },
+    )
 }
 
 fn shown(model: &mut Model) -> Vec<String> {
     model.prepare();
-    model.effective.shown.iter().map(|i| model.rows[*i].invariant().text.clone()).collect()
+    model
+        .effective
+        .shown
+        .iter()
+        .map(|i| model.rows[*i].invariant().text.clone())
+        .collect()
 }
 
 fn example() -> Model {
@@ -122,15 +152,21 @@ fn example() -> Model {
 fn the_plan_of_the_directory_is_selected_and_its_merge_is_shown() {
     let mut m = example();
     assert_eq!(m.scopes.selected, Some(Node::Plan(plan(9).id)));
-    assert_eq!(shown(&mut m), [
-        "Use Python 3.13 only",
-        "All API changes need tests",
-        "Log all changes",
-        "Never delete production data",
-        "Log all changes",
-    ]);
+    assert_eq!(
+        shown(&mut m),
+        [
+            "Use Python 3.13 only",
+            "All API changes need tests",
+            "Log all changes",
+            "Never delete production data",
+            "Log all changes",
+        ]
+    );
     let last = m.rows.last().unwrap().shadowed_by.as_ref().unwrap();
-    assert_eq!((last.scope, last.rationale.as_str()), ("project", "project scope > global scope"));
+    assert_eq!(
+        (last.scope, last.rationale.as_str()),
+        ("project", "project scope > global scope")
+    );
 }
 
 #[test]
@@ -144,13 +180,22 @@ fn what_another_process_adds_shows_at_once() {
 fn a_gap_in_the_events_asks_for_the_state_and_loses_nothing() {
     let mut m = example();
     let effects = update(&mut m, added(13, "late"));
-    let resync = Effect::Call { purpose: Purpose::Resync, call: Box::new(Call::Snapshot) };
+    let resync = Effect::Call {
+        purpose: Purpose::Resync,
+        call: Box::new(Call::Snapshot),
+    };
     assert_eq!(effects, [resync]);
     assert!(update(&mut m, added(14, "later")).is_empty(), "asked once");
     let mut whole = snapshot(vec![invariant(13, Scope::Global, "late")], Vec::new());
     whole.seq = 13;
     let answer = Box::new(Ok(Reply::Snapshot(Box::new(whole))));
-    update(&mut m, Msg::Answer { purpose: Purpose::Resync, answer });
+    update(
+        &mut m,
+        Msg::Answer {
+            purpose: Purpose::Resync,
+            answer,
+        },
+    );
     m.scopes.selected = Some(Node::Global);
     assert_eq!(shown(&mut m), ["late", "later"]);
 }
@@ -161,17 +206,41 @@ fn adding_goes_through_the_editor_to_the_engine() {
     press(&mut m, "a");
     type_text(&mut m, "q?/ are letters here");
     let effects = press(&mut m, "ctrl-s");
-    let [Effect::Call { purpose: Purpose::Save, call }] = effects.as_slice() else {
+    let [
+        Effect::Call {
+            purpose: Purpose::Save,
+            call,
+        },
+    ] = effects.as_slice()
+    else {
         panic!("{effects:?}")
     };
-    let Call::Add { invariant, .. } = &**call else { panic!("{call:?}") };
+    let Call::Add { invariant, .. } = &**call else {
+        panic!("{call:?}")
+    };
     assert_eq!(invariant.text.as_deref(), Some("q?/ are letters here"));
-    assert_eq!(invariant.scope, Scope::Plan(plan(9).id), "the selected scope comes first");
+    assert_eq!(
+        invariant.scope,
+        Scope::Plan(plan(9).id),
+        "the selected scope comes first"
+    );
     assert!(press(&mut m, "ctrl-s").is_empty(), "not sent twice");
     let refused = Box::new(Err(EngineError::Invalid("no".into())));
-    update(&mut m, Msg::Answer { purpose: Purpose::Save, answer: refused });
-    let Some(Overlay::Editor(editor)) = m.overlays.last() else { panic!() };
-    assert_eq!(editor.refused.as_deref(), Some("no"), "a refusal keeps what was typed");
+    update(
+        &mut m,
+        Msg::Answer {
+            purpose: Purpose::Save,
+            answer: refused,
+        },
+    );
+    let Some(Overlay::Editor(editor)) = m.overlays.last() else {
+        panic!()
+    };
+    assert_eq!(
+        editor.refused.as_deref(),
+        Some("no"),
+        "a refusal keeps what was typed"
+    );
 }
 
 #[test]
@@ -179,14 +248,23 @@ fn the_editor_checks_patterns_while_they_are_typed() {
     let mut m = example();
     press(&mut m, "a tab right right tab");
     type_text(&mut m, "src/[x");
-    let Some(Overlay::Editor(editor)) = m.overlays.last() else { panic!() };
+    let Some(Overlay::Editor(editor)) = m.overlays.last() else {
+        panic!()
+    };
     assert!(editor.problem().unwrap().contains("column 5"));
     assert!(press(&mut m, "ctrl-s").is_empty());
     type_text(&mut m, "]");
     let effects = press(&mut m, "ctrl-s");
-    let [Effect::Call { call, .. }] = effects.as_slice() else { panic!() };
-    let Call::Add { invariant, .. } = &**call else { panic!() };
-    assert_eq!(invariant.layer, Layer::Letter(LetterCheck::Untouched("src/[x]".into())));
+    let [Effect::Call { call, .. }] = effects.as_slice() else {
+        panic!()
+    };
+    let Call::Add { invariant, .. } = &**call else {
+        panic!()
+    };
+    assert_eq!(
+        invariant.layer,
+        Layer::Letter(LetterCheck::Untouched("src/[x]".into()))
+    );
     assert_eq!(invariant.text, None, "the check writes the text");
 }
 
@@ -198,7 +276,10 @@ fn leaving_a_changed_editor_asks_and_an_unchanged_one_does_not() {
     press(&mut m, "a x esc");
     assert!(matches!(m.overlays.last(), Some(Overlay::Confirm(_))));
     press(&mut m, "enter");
-    assert!(matches!(m.overlays.last(), Some(Overlay::Editor(_))), "the safe answer is focused");
+    assert!(
+        matches!(m.overlays.last(), Some(Overlay::Editor(_))),
+        "the safe answer is focused"
+    );
     press(&mut m, "esc y");
     assert!(m.overlays.is_empty());
 }
@@ -209,8 +290,15 @@ fn removing_asks_with_the_safe_answer_focused() {
     assert!(press(&mut m, "d enter").is_empty());
     assert!(m.overlays.is_empty());
     let effects = press(&mut m, "d left enter");
-    let [Effect::Call { call, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(**call, Call::Remove { id: InvariantId(id(5)).to_string() });
+    let [Effect::Call { call, .. }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        **call,
+        Call::Remove {
+            id: InvariantId(id(5)).to_string()
+        }
+    );
 }
 
 #[test]
@@ -219,8 +307,12 @@ fn editing_sends_the_revision_it_started_from() {
     press(&mut m, "e");
     type_text(&mut m, "!");
     let effects = press(&mut m, "ctrl-s");
-    let [Effect::Call { call, .. }] = effects.as_slice() else { panic!() };
-    let Call::Edit { patch, .. } = &**call else { panic!() };
+    let [Effect::Call { call, .. }] = effects.as_slice() else {
+        panic!()
+    };
+    let Call::Edit { patch, .. } = &**call else {
+        panic!()
+    };
     assert_eq!(patch.text.as_deref(), Some("Use Python 3.13 only!"));
     assert_eq!(patch.expected_revision, Some(1));
 }
@@ -251,7 +343,14 @@ fn a_wrong_filter_keeps_the_rows_and_says_where() {
     press(&mut m, "/");
     type_text(&mut m, "log(");
     assert_eq!(shown(&mut m).len(), 2);
-    assert!(m.effective.filter.error.as_ref().unwrap().contains("column 4"));
+    assert!(
+        m.effective
+            .filter
+            .error
+            .as_ref()
+            .unwrap()
+            .contains("column 4")
+    );
 }
 
 #[test]
@@ -261,10 +360,14 @@ fn pasted_text_is_text_and_never_a_command() {
     assert!(m.overlays.is_empty());
     press(&mut m, "a");
     update(&mut m, Msg::Paste("one\r\ntwo\u{1b}[31m".into()));
-    let Some(Overlay::Editor(editor)) = m.overlays.last() else { panic!() };
+    let Some(Overlay::Editor(editor)) = m.overlays.last() else {
+        panic!()
+    };
     assert_eq!(editor.text.lines(), ["one", "two[31m"]);
     press(&mut m, "ctrl-u");
-    let Some(Overlay::Editor(editor)) = m.overlays.last() else { panic!() };
+    let Some(Overlay::Editor(editor)) = m.overlays.last() else {
+        panic!()
+    };
     assert_eq!(editor.text.lines(), [""], "one undo takes it back");
 }
 
@@ -298,34 +401,66 @@ fn a_disabled_action_says_why() {
     let toast = m.toast.clone().unwrap().1;
     assert!(toast.contains("not halted"), "{toast}");
     press(&mut m, "1 e");
-    assert!(m.toast.clone().unwrap().1.contains("focus the effective set"));
+    assert!(
+        m.toast
+            .clone()
+            .unwrap()
+            .1
+            .contains("focus the effective set")
+    );
 }
 
 #[test]
 fn the_next_phase_is_asked_of_the_engine_and_a_block_shows() {
     let mut m = example();
     let effects = press(&mut m, "n");
-    let [Effect::Call { call, .. }] = effects.as_slice() else { panic!() };
-    let Call::PlanTransition { transition, .. } = &**call else { panic!() };
+    let [Effect::Call { call, .. }] = effects.as_slice() else {
+        panic!()
+    };
+    let Call::PlanTransition { transition, .. } = &**call else {
+        panic!()
+    };
     assert_eq!(*transition, Transition::ExecutePlan);
     let mut blocked = plan(9);
     blocked.state = PhaseState::Blocked;
     blocked.blocked = Some(Transition::ExecutePlan);
     blocked.violated_ids = vec![InvariantId(id(3))];
-    let change = PlanChange::Blocked { transition: Transition::ExecutePlan };
-    update(&mut m, event(11, EventKind::PlanChanged { plan: blocked, change }));
+    let change = PlanChange::Blocked {
+        transition: Transition::ExecutePlan,
+    };
+    update(
+        &mut m,
+        event(
+            11,
+            EventKind::PlanChanged {
+                plan: blocked,
+                change,
+            },
+        ),
+    );
     assert_eq!(m.banner().unwrap().1, "execute is blocked by 1 invariant");
     assert_eq!(m.stuck(), (1, 0));
     let effects = press(&mut m, "n");
-    assert!(matches!(effects.as_slice(), [Effect::Call { .. }]), "a retry is offered");
+    assert!(
+        matches!(effects.as_slice(), [Effect::Call { .. }]),
+        "a retry is offered"
+    );
 }
 
 #[test]
 fn the_stream_follows_its_end_and_stands_still_while_read() {
     let mut m = example();
     let halted = |seq| {
-        let change = PlanChange::Halted { reason: format!("reason {seq}") };
-        event(seq, EventKind::PlanChanged { plan: plan(9), change })
+        let change = PlanChange::Halted {
+            reason: format!("reason {seq}"),
+        };
+        event(
+            seq,
+            EventKind::PlanChanged {
+                plan: plan(9),
+                change,
+            },
+        )
     };
     for seq in 11..40 {
         update(&mut m, halted(seq));
@@ -361,7 +496,10 @@ fn headings_fold_and_the_selection_stays_visible() {
     let mut m = example();
     let rows = m.tree.len();
     press(&mut m, "1 h");
-    assert_eq!(m.scopes.selected, Some(Node::Heading(crate::model::ScopeKind::Plan)));
+    assert_eq!(
+        m.scopes.selected,
+        Some(Node::Heading(crate::model::ScopeKind::Plan))
+    );
     assert_eq!(m.tree.len(), rows - 1);
     press(&mut m, "enter");
     assert_eq!(m.tree.len(), rows);
@@ -387,5 +525,9 @@ fn quitting_asks_only_while_agents_run_through_this_process() {
     m.link = Link::Live { hosting: false };
     m.overlays.clear();
     assert_eq!(press(&mut m, "q"), [Effect::Quit]);
-    assert_eq!(press(&mut m, "a ctrl-c"), [Effect::Quit], "ctrl-c leaves from everywhere");
+    assert_eq!(
+        press(&mut m, "a ctrl-c"),
+        [Effect::Quit],
+        "ctrl-c leaves from everywhere"
+    );
 }

@@ -45,8 +45,11 @@ impl Node {
 
 /// Builds the rows from the state; headings in `folded` hide theirs.
 pub fn rows(state: &State, folded: &BTreeSet<ScopeKind>) -> Vec<TreeRow> {
-    let mut projects: BTreeMap<ProjectName, usize> =
-        state.projects.keys().map(|name| (name.clone(), 0)).collect();
+    let mut projects: BTreeMap<ProjectName, usize> = state
+        .projects
+        .keys()
+        .map(|name| (name.clone(), 0))
+        .collect();
     let mut actions: BTreeMap<ActionName, usize> = BTreeMap::new();
     let mut plans: BTreeMap<PlanId, usize> = BTreeMap::new();
     let mut global = 0;
@@ -95,13 +98,20 @@ pub fn rows(state: &State, folded: &BTreeSet<ScopeKind>) -> Vec<TreeRow> {
         }
     };
     let named = |list: BTreeMap<ProjectName, usize>| {
-        list.into_iter().map(|(n, c)| (Node::Project(n.clone()), n.to_string(), c)).collect()
+        list.into_iter()
+            .map(|(n, c)| (Node::Project(n.clone()), n.to_string(), c))
+            .collect()
     };
     group(ScopeKind::Project, "projects", named(projects));
-    let actions = actions.into_iter().map(|(n, c)| (Node::Action(n.clone()), n.to_string(), c));
+    let actions = actions
+        .into_iter()
+        .map(|(n, c)| (Node::Action(n.clone()), n.to_string(), c));
     group(ScopeKind::Action, "actions", actions.collect());
     // The youngest plan is the one a person looks for.
-    let plans = plans.into_iter().rev().map(|(id, c)| (Node::Plan(id), id.short(), c));
+    let plans = plans
+        .into_iter()
+        .rev()
+        .map(|(id, c)| (Node::Plan(id), id.short(), c));
     group(ScopeKind::Plan, "plans", plans.collect());
     out
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 use super::{
     action::{Action, next_transition},
@@ -15,7 +17,10 @@ use super::{
     tree::Node,
 };
 use crate::{
-    engine::{Call, EngineError, Reply, State, protocol::{PlanRef, Snapshot}},
+    engine::{
+        Call, EngineError, Reply, State,
+        protocol::{PlanRef, Snapshot},
+    },
     model::{Event, EventKind, PlanId, visible},
     rules::{filter::FilterMode, normalise::Keyed},
 };
@@ -79,11 +84,16 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
 fn take_snapshot(model: &mut Model, mut snapshot: Snapshot) {
     let built_in = std::mem::take(&mut snapshot.built_in);
     model.built_in = built_in.into_iter().map(Keyed::new).collect();
-    let first = model.scopes.selected.is_none();
+    let first = !std::mem::replace(&mut model.started, true);
     model.state = State::from_snapshot(snapshot);
     let seen = model.stream.rows.back().map_or(0, |r| r.seq);
-    let recent: Vec<Event> =
-        model.state.recent.iter().filter(|e| e.seq > seen).cloned().collect();
+    let recent: Vec<Event> = model
+        .state
+        .recent
+        .iter()
+        .filter(|e| e.seq > seen)
+        .cloned()
+        .collect();
     recent.iter().for_each(|event| model.stream.push(event));
     model.stale.tree = true;
     model.stale.effective = true;
@@ -100,13 +110,28 @@ fn take_snapshot(model: &mut Model, mut snapshot: Snapshot) {
 /// over, else the project of this directory, else global.
 fn select_start(model: &mut Model) {
     let state = &model.state;
-    let own = model.home_project.as_ref().and_then(|p| state.current_plan(p)).map(|p| p.id);
-    let youngest = || state.plans.values().rev().find(|p| !p.is_over()).map(|p| p.id);
+    let own = model
+        .home_project
+        .as_ref()
+        .and_then(|p| state.current_plan(p))
+        .map(|p| p.id);
+    let youngest = || {
+        state
+            .plans
+            .values()
+            .rev()
+            .find(|p| !p.is_over())
+            .map(|p| p.id)
+    };
     let project = || {
         let known = model.home_project.clone().map(Node::Project);
         known.filter(|node| model.tree.iter().any(|row| row.node == *node))
     };
-    let node = own.or_else(youngest).map(Node::Plan).or_else(project).unwrap_or(Node::Global);
+    let node = own
+        .or_else(youngest)
+        .map(Node::Plan)
+        .or_else(project)
+        .unwrap_or(Node::Global);
     model.scopes.selected = Some(node);
     model.settle();
 }
@@ -145,7 +170,10 @@ fn apply(model: &mut Model, event: &Event) {
         }
         EventKind::PlanCreated { plan } => {
             model.stale.tree = true;
-            let ours = model.home_project.as_ref().is_none_or(|p| *p == plan.project);
+            let ours = model
+                .home_project
+                .as_ref()
+                .is_none_or(|p| *p == plan.project);
             if model.follows_plans && ours {
                 model.settle();
                 model.scopes.selected = Some(Node::Plan(plan.id));
@@ -166,7 +194,10 @@ fn resync(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     model.held = Some(Vec::new());
-    vec![Effect::Call { purpose: Purpose::Resync, call: Box::new(Call::Snapshot) }]
+    vec![Effect::Call {
+        purpose: Purpose::Resync,
+        call: Box::new(Call::Snapshot),
+    }]
 }
 
 fn on_answer(model: &mut Model, purpose: &Purpose, answer: Result<Reply, EngineError>) {
@@ -264,7 +295,9 @@ fn filter_key(model: &mut Model, event: crossterm::event::KeyEvent) {
         KeyCode::Up => return move_by(model, -1),
         _ => {}
     }
-    let Some(filter) = filter_field(model) else { return };
+    let Some(filter) = filter_field(model) else {
+        return;
+    };
     match event.code {
         KeyCode::Char('t') if ctrl => toggle_mode(filter),
         KeyCode::Char('u') if ctrl => filter.text.clear(),
@@ -308,7 +341,9 @@ fn on_paste(model: &mut Model, text: &str) {
 fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) -> Vec<Effect> {
     let key = Key::from(event);
     let page = usize::from(model.size.1 / 2).max(1);
-    let Some(overlay) = model.overlays.last_mut() else { return Vec::new() };
+    let Some(overlay) = model.overlays.last_mut() else {
+        return Vec::new();
+    };
     match overlay {
         Overlay::Editor(editor) => {
             let save = key.ctrl && key.code == KeyCode::Char('s');
@@ -317,7 +352,10 @@ fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) -> Vec<Effe
                     Ok(call) => {
                         editor.saving = true;
                         editor.refused = None;
-                        vec![Effect::Call { purpose: Purpose::Save, call: Box::new(call) }]
+                        vec![Effect::Call {
+                            purpose: Purpose::Save,
+                            call: Box::new(call),
+                        }]
                     }
                     Err(problem) => {
                         editor.refused = Some(problem);
@@ -344,7 +382,10 @@ fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) -> Vec<Effe
             Vec::new()
         }
         Overlay::Confirm(confirm) => match key.code {
-            KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab
+            KeyCode::Left
+            | KeyCode::Right
+            | KeyCode::Tab
+            | KeyCode::BackTab
             | KeyCode::Char('h' | 'l') => {
                 confirm.yes_focused = !confirm.yes_focused;
                 Vec::new()
@@ -386,8 +427,15 @@ fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) -> Vec<Effe
 
 /// Does what the topmost question was about.
 fn confirmed(model: &mut Model) -> Vec<Effect> {
-    let Some(Overlay::Confirm(confirm)) = model.overlays.pop() else { return Vec::new() };
-    let call = |word, call| vec![Effect::Call { purpose: Purpose::Do(word), call: Box::new(call) }];
+    let Some(Overlay::Confirm(confirm)) = model.overlays.pop() else {
+        return Vec::new();
+    };
+    let call = |word, call| {
+        vec![Effect::Call {
+            purpose: Purpose::Do(word),
+            call: Box::new(call),
+        }]
+    };
     match confirm.then {
         Confirmed::Remove(id) => call("removed", Call::Remove { id: id.to_string() }),
         Confirmed::Resume(id) => call("resumed", Call::PlanResume { plan: plan_ref(id) }),
@@ -400,7 +448,10 @@ fn confirmed(model: &mut Model) -> Vec<Effect> {
 }
 
 fn plan_ref(id: PlanId) -> PlanRef {
-    PlanRef { text: id.to_string(), cwd: std::path::PathBuf::new() }
+    PlanRef {
+        text: id.to_string(),
+        cwd: std::path::PathBuf::new(),
+    }
 }
 
 fn act(model: &mut Model, action: Action) -> Vec<Effect> {
@@ -420,8 +471,13 @@ fn act(model: &mut Model, action: Action) -> Vec<Effect> {
                 format!("{running} agent runs are guarded through this program."),
                 "They stay guarded: each action then starts the engine for itself.".to_owned(),
             ];
-            let confirm =
-                Confirm::new("Leave while agents run?", subject, "leave", "stay", Confirmed::Quit);
+            let confirm = Confirm::new(
+                "Leave while agents run?",
+                subject,
+                "leave",
+                "stay",
+                Confirmed::Quit,
+            );
             model.overlays.push(Overlay::Confirm(confirm));
         }
         Action::Suspend => return vec![Effect::Suspend],
@@ -456,21 +512,34 @@ fn act(model: &mut Model, action: Action) -> Vec<Effect> {
                     "The count that halted it starts again.".to_owned(),
                 ];
                 let then = Confirmed::Resume(plan.id);
-                let confirm =
-                    Confirm::new("Let the run go on?", subject, "resume", "leave halted", then);
+                let confirm = Confirm::new(
+                    "Let the run go on?",
+                    subject,
+                    "resume",
+                    "leave halted",
+                    then,
+                );
                 model.overlays.push(Overlay::Confirm(confirm));
             }
         }
         Action::NextPhase => {
-            let next = model.shown_plan().and_then(|p| Some((p.id, next_transition(p)?)));
+            let next = model
+                .shown_plan()
+                .and_then(|p| Some((p.id, next_transition(p)?)));
             if let Some((id, transition)) = next {
-                let call = Call::PlanTransition { plan: plan_ref(id), transition };
+                let call = Call::PlanTransition {
+                    plan: plan_ref(id),
+                    transition,
+                };
                 let purpose = Purpose::Do(match transition.verb() {
                     "strategize" => "strategize started",
                     "execute" => "execute started",
                     _ => "applied",
                 });
-                return vec![Effect::Call { purpose, call: Box::new(call) }];
+                return vec![Effect::Call {
+                    purpose,
+                    call: Box::new(call),
+                }];
             }
         }
         Action::Open => open(model),
@@ -513,7 +582,9 @@ fn act(model: &mut Model, action: Action) -> Vec<Effect> {
 }
 
 fn edit(model: &mut Model, id: crate::model::InvariantId) {
-    let Some(keyed) = model.state.invariants.get(&id) else { return };
+    let Some(keyed) = model.state.invariants.get(&id) else {
+        return;
+    };
     let editor = Editor::edit(&keyed.invariant, model.scope_choices(), model.home.clone());
     model.overlays.push(Overlay::Editor(Box::new(editor)));
 }
@@ -575,7 +646,10 @@ fn back(model: &mut Model) {
 }
 
 fn focus_by(model: &mut Model, step: isize) {
-    let now = Pane::ALL.iter().position(|p| *p == model.focus).unwrap_or(0) as isize;
+    let now = Pane::ALL
+        .iter()
+        .position(|p| *p == model.focus)
+        .unwrap_or(0) as isize;
     let count = Pane::ALL.len() as isize;
     model.focus = Pane::ALL[(now + step).rem_euclid(count) as usize];
 }
@@ -609,8 +683,15 @@ fn move_by(model: &mut Model, step: isize) {
 
 /// At its end the stream follows; away from it the window stands still.
 fn hold_or_follow(model: &mut Model) {
-    let Stream { rows, paused_at, .. } = &mut model.stream;
-    let last = model.breaches.shown.last().and_then(|i| rows.get(*i)).map(|r| r.seq);
+    let Stream {
+        rows, paused_at, ..
+    } = &mut model.stream;
+    let last = model
+        .breaches
+        .shown
+        .last()
+        .and_then(|i| rows.get(*i))
+        .map(|r| r.seq);
     *paused_at = match (model.breaches.selected, last) {
         (Some(selected), Some(last)) if selected != last => Some(paused_at.unwrap_or(last)),
         _ => None,
@@ -657,7 +738,12 @@ fn on_mouse(model: &mut Model, event: MouseEvent) {
             let area = parts.pane(pane);
             let inside = event.row > area.y && event.row + 1 < area.bottom();
             if inside {
-                click(model, pane, usize::from(event.row - area.y - 1), parts.rows(pane));
+                click(
+                    model,
+                    pane,
+                    usize::from(event.row - area.y - 1),
+                    parts.rows(pane),
+                );
             }
         }
         MouseEventKind::ScrollDown => {
@@ -679,7 +765,9 @@ fn click(model: &mut Model, pane: Pane, row: usize, height: usize) {
             if index < model.scopes.shown.len() {
                 model.follows_plans = false;
                 let tree = std::mem::take(&mut model.tree);
-                model.scopes.select_index(&tree, |r| r.node.clone(), index, height);
+                model
+                    .scopes
+                    .select_index(&tree, |r| r.node.clone(), index, height);
                 model.tree = tree;
                 if let Some(Node::Heading(_)) = model.scopes.selected {
                     open(model);
@@ -690,7 +778,9 @@ fn click(model: &mut Model, pane: Pane, row: usize, height: usize) {
             let index = model.effective.offset + row;
             if index < model.effective.shown.len() {
                 let rows = std::mem::take(&mut model.rows);
-                model.effective.select_index(&rows, effective_key, index, height);
+                model
+                    .effective
+                    .select_index(&rows, effective_key, index, height);
                 model.rows = rows;
             }
         }

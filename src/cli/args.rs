@@ -14,7 +14,13 @@ use crate::model::{Checkpoint, Remedy, ScopeKind, Severity};
 #[command(name = "invar", version, max_term_width = 100)]
 pub struct Cli {
     /// The store, instead of the one in your data folder.
-    #[arg(long, global = true, value_name = "PATH", env = "INVAR_STORE", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "INVAR_STORE",
+        hide_env_values = true
+    )]
     pub store: Option<PathBuf>,
     /// How to print.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]

@@ -35,15 +35,25 @@ pub fn run(agent: &str, store: Option<PathBuf>) -> u8 {
     std::panic::set_hook(Box::new(|_| {}));
     let deadline = Instant::now() + DEADLINE;
     let (sender, receiver) = mpsc::channel();
-    let worker = std::thread::Builder::new().name("hook".into()).spawn(move || {
-        let (answer, leave_engine) = decide(adapter, store, deadline);
-        let _ = sender.send((answer, leave_engine));
-    });
+    let worker = std::thread::Builder::new()
+        .name("hook".into())
+        .spawn(move || {
+            let (answer, leave_engine) = decide(adapter, store, deadline);
+            let _ = sender.send((answer, leave_engine));
+        });
     let refuse = |reason: &str| {
-        (adapter.refuse(&Refusal { event: None, reason: reason.to_owned() }), None)
+        (
+            adapter.refuse(&Refusal {
+                event: None,
+                reason: reason.to_owned(),
+            }),
+            None,
+        )
     };
     let (answer, leave_engine) = match worker {
-        Err(error) => refuse(&format!("no thread could be started ({error}); end some processes")),
+        Err(error) => refuse(&format!(
+            "no thread could be started ({error}); end some processes"
+        )),
         // A little more than the worker's own deadline, which knows better what it waits for.
         Ok(_) => match receiver.recv_timeout(DEADLINE + Duration::from_secs(1)) {
             Ok(done) => done,
@@ -82,14 +92,18 @@ fn decide(
         };
         let parsed = adapter.read(&payload, &env)?;
         event = Some(parsed.event.clone());
-        let Some(call) = parsed.call else { return Ok(HookAnswer::silent()) };
+        let Some(call) = parsed.call else {
+            return Ok(HookAnswer::silent());
+        };
         let refuse = |error: engine::EngineError| Refusal {
             event: Some(parsed.event.clone()),
             reason: format!("no decision could be made: {error}"),
         };
         let locations = Locations::from_env(store).map_err(refuse)?;
         let mut session = engine::open_session(&locations, deadline).map_err(refuse)?;
-        let reply = session.call(&locations, Call::Hook(call), deadline).map_err(refuse)?;
+        let reply = session
+            .call(&locations, Call::Hook(call), deadline)
+            .map_err(refuse)?;
         let Reply::Hook(reply) = reply else {
             return Err(Refusal {
                 event: Some(parsed.event.clone()),
@@ -112,7 +126,10 @@ fn decide(
 /// Reads all of stdin. More than the limit is read away, so that the agent can finish writing,
 /// and refused.
 fn read_payload(deadline: Instant) -> Result<Vec<u8>, Refusal> {
-    let refuse = |reason: String| Refusal { event: None, reason };
+    let refuse = |reason: String| Refusal {
+        event: None,
+        reason,
+    };
     let mut stdin = io::stdin().lock();
     let mut payload = Vec::new();
     stdin
@@ -157,11 +174,15 @@ fn print(answer: &HookAnswer) -> u8 {
 /// Starts `invar serve` for the next hooks, unless the configuration says not to. It is on its
 /// own: no descriptor and no process group of the agent. That it fails is no reason to deny.
 fn leave_engine_behind(locations: &Locations) {
-    let Ok(config) = Config::load(&locations.config) else { return };
+    let Ok(config) = Config::load(&locations.config) else {
+        return;
+    };
     if !config.engine.autostart {
         return;
     }
-    let Ok(binary) = std::env::current_exe() else { return };
+    let Ok(binary) = std::env::current_exe() else {
+        return;
+    };
     let mut store = OsString::from("--store=");
     store.push(&locations.store);
     let mut command = Command::new(binary);

@@ -15,7 +15,11 @@ const DAYS: usize = 7;
 /// be written nothing is logged; that is no reason not to guard. The guard writes the rest when
 /// it is dropped.
 pub fn start(folder: &Path) -> Option<WorkerGuard> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .ok()?;
     let file = RollingFileAppender::builder()
         .rotation(Rotation::DAILY)
         .filename_prefix("invar")

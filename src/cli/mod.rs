@@ -41,7 +41,11 @@ impl Context {
     /// No home folder.
     pub fn new(cli: &Cli) -> Result<Self, EngineError> {
         let locations = Locations::from_env(cli.store.clone())?;
-        Ok(Self { locations, session: None, deadline: Instant::now() + PATIENCE })
+        Ok(Self {
+            locations,
+            session: None,
+            deadline: Instant::now() + PATIENCE,
+        })
     }
 
     /// Asks the engine: the one that runs, else the store itself.

@@ -28,7 +28,11 @@ pub struct Done {
 impl Done {
     /// Text and data.
     pub fn new(text: impl Into<String>, data: Value) -> Self {
-        Self { text: text.into(), data, ..Self::default() }
+        Self {
+            text: text.into(),
+            data,
+            ..Self::default()
+        }
     }
 }
 
@@ -83,7 +87,12 @@ impl Failure {
 
     fn data(&self) -> Value {
         match self {
-            Self::Engine(EngineError::Blocked { plan_id, transition, violated_ids, reasons }) => {
+            Self::Engine(EngineError::Blocked {
+                plan_id,
+                transition,
+                violated_ids,
+                reasons,
+            }) => {
                 json!({
                     "error": "ReconciliationBlocked", "plan_id": plan_id,
                     "transition": transition, "violated_ids": violated_ids, "reasons": reasons,
@@ -123,7 +132,11 @@ impl Output {
                     .iter()
                     .map(|n| json!({"level": "note", "text": n, "hint": null}))
                     .collect();
-                let status = if done.exit == exit::DONE { "ok" } else { "error" };
+                let status = if done.exit == exit::DONE {
+                    "ok"
+                } else {
+                    "error"
+                };
                 self.envelope(status, done.exit, &done.data, &messages);
             }
         }
@@ -145,8 +158,11 @@ impl Output {
         match self.format {
             Format::Text => complain("error", &text),
             Format::Json | Format::Ndjson => {
-                let status =
-                    if code == exit::BLOCKED || code == exit::HALTED { "blocked" } else { "error" };
+                let status = if code == exit::BLOCKED || code == exit::HALTED {
+                    "blocked"
+                } else {
+                    "error"
+                };
                 let message = json!({"level": "error", "text": what, "hint": hint});
                 self.envelope(status, code, &failure.data(), &[message]);
             }

@@ -23,8 +23,8 @@ pub async fn plain(stage: &Stage, mut print: impl FnMut(&Report)) -> Result<(), 
     let host = Host::start(engine)?;
     let mut player = Player::new(stage, host.handle());
     let result = player.play(Duration::ZERO, &mut print).await;
-    tokio::task::spawn_blocking(move || drop(host)).await.map_err(|e| {
-        EngineError::Failed(format!("the demo's engine failed: {e}"))
-    })?;
+    tokio::task::spawn_blocking(move || drop(host))
+        .await
+        .map_err(|e| EngineError::Failed(format!("the demo's engine failed: {e}")))?;
     result
 }

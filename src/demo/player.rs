@@ -36,7 +36,12 @@ pub struct Player<'a> {
 impl<'a> Player<'a> {
     /// A player on a stage, asking `engine` for what people do.
     pub fn new(stage: &'a Stage, engine: EngineHandle) -> Self {
-        Self { stage, engine, plan: None, calls: 0 }
+        Self {
+            stage,
+            engine,
+            plan: None,
+            calls: 0,
+        }
     }
 
     /// Plays all steps with a pause after each.
@@ -62,15 +67,24 @@ impl<'a> Player<'a> {
     }
 
     fn plan(&self) -> PlanRef {
-        let text = self.plan.map_or_else(|| "@".to_owned(), |id| id.to_string());
-        PlanRef { text, cwd: self.stage.project.clone() }
+        let text = self
+            .plan
+            .map_or_else(|| "@".to_owned(), |id| id.to_string());
+        PlanRef {
+            text,
+            cwd: self.stage.project.clone(),
+        }
     }
 
     async fn perform(&mut self, deed: &Deed) -> Result<String, EngineError> {
         match deed {
             Deed::Add(new) => {
                 let cwd = self.stage.project.clone();
-                let call = Call::Add { invariant: new.clone(), cwd, plan: None };
+                let call = Call::Add {
+                    invariant: new.clone(),
+                    cwd,
+                    plan: None,
+                };
                 match self.engine.call(call).await? {
                     Reply::Added { invariant, .. } => {
                         Ok(format!("add to {}: {}", invariant.scope, invariant.text))
@@ -95,46 +109,87 @@ impl<'a> Player<'a> {
             }
             Deed::Phase(verb) => self.transition(verb).await,
             Deed::Start => {
-                let answer = self.hook("SessionStart", json!({"source": "startup"})).await?;
-                let told = answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or("");
+                let answer = self
+                    .hook("SessionStart", json!({"source": "startup"}))
+                    .await?;
+                let told = answer["hookSpecificOutput"]["additionalContext"]
+                    .as_str()
+                    .unwrap_or("");
                 let count = told.lines().filter(|l| l.starts_with("- ")).count();
-                Ok(format!("session start: the model is told {count} invariants"))
+                Ok(format!(
+                    "session start: the model is told {count} invariants"
+                ))
             }
             Deed::Attempt { tool, path } => self.attempt(tool, path).await,
             Deed::Report { text, response } => {
-                let list = Call::List { scope: None, plan: None, removed: false };
+                let list = Call::List {
+                    scope: None,
+                    plan: None,
+                    removed: false,
+                };
                 let Reply::Invariants(all) = self.engine.call(list).await? else {
-                    return Err(EngineError::Failed("the demo's engine lists nothing".into()));
+                    return Err(EngineError::Failed(
+                        "the demo's engine lists nothing".into(),
+                    ));
                 };
                 // The copy in force is the one that was added last.
-                let id = all.iter().rev().find(|i| i.text == *text).map(|i| i.id.to_string());
+                let id = all
+                    .iter()
+                    .rev()
+                    .find(|i| i.text == *text)
+                    .map(|i| i.id.to_string());
                 let violated = id.into_iter().collect();
-                let call = Call::Enforce { plan: self.plan(), violated, response: response.clone() };
+                let call = Call::Enforce {
+                    plan: self.plan(),
+                    violated,
+                    response: response.clone(),
+                };
                 self.engine.call(call).await?;
                 Ok(format!("enforce: \"{text}\" is violated, {response}"))
             }
             Deed::Correct => {
-                let reply = self.engine.call(Call::Violations { plan: Some(self.plan()) }).await?;
-                let Reply::Violations(all) = reply else { return Err(unexpected(&reply)) };
+                let reply = self
+                    .engine
+                    .call(Call::Violations {
+                        plan: Some(self.plan()),
+                    })
+                    .await?;
+                let Reply::Violations(all) = reply else {
+                    return Err(unexpected(&reply));
+                };
                 let open = all.iter().filter(|v| v.is_open()).map(|v| v.id.to_string());
                 for violation in open {
-                    self.engine.call(Call::Resolve { violation, waive: None }).await?;
+                    self.engine
+                        .call(Call::Resolve {
+                            violation,
+                            waive: None,
+                        })
+                        .await?;
                 }
                 Ok("resolve: corrected".to_owned())
             }
             Deed::Resume => {
-                self.engine.call(Call::PlanResume { plan: self.plan() }).await?;
+                self.engine
+                    .call(Call::PlanResume { plan: self.plan() })
+                    .await?;
                 Ok("plan resume".to_owned())
             }
         }
     }
 
     async fn transition(&mut self, verb: &str) -> Result<String, EngineError> {
-        let all = [Transition::StartStrategize, Transition::ExecutePlan, Transition::ApplyPlan];
+        let all = [
+            Transition::StartStrategize,
+            Transition::ExecutePlan,
+            Transition::ApplyPlan,
+        ];
         let transition = all.into_iter().find(|t| t.verb() == verb).ok_or_else(|| {
             EngineError::Failed(format!("the demo's scenario has an unknown phase {verb:?}"))
         })?;
-        let call = Call::PlanTransition { plan: self.plan(), transition };
+        let call = Call::PlanTransition {
+            plan: self.plan(),
+            transition,
+        };
         match self.engine.call(call).await {
             Ok(Reply::Reconciled(result)) => Ok(format!(
                 "plan {verb}: {} in force, {} shadowed",
@@ -142,9 +197,10 @@ impl<'a> Player<'a> {
                 result.conflicts_resolved
             )),
             Ok(other) => Err(unexpected(&other)),
-            Err(EngineError::Blocked { violated_ids, .. }) => {
-                Ok(format!("plan {verb}: blocked by {} invariant", violated_ids.len()))
-            }
+            Err(EngineError::Blocked { violated_ids, .. }) => Ok(format!(
+                "plan {verb}: blocked by {} invariant",
+                violated_ids.len()
+            )),
             Err(error) => Err(error),
         }
     }
@@ -156,15 +212,28 @@ impl<'a> Player<'a> {
             "Edit" => json!({"file_path": target, "old_string": "n + 1", "new_string": "n"}),
             _ => json!({"file_path": target, "content": "load() takes n rows\n"}),
         };
-        let answer = self.hook("PreToolUse", json!({"tool_name": tool, "tool_input": input})).await?;
+        let answer = self
+            .hook(
+                "PreToolUse",
+                json!({"tool_name": tool, "tool_input": input}),
+            )
+            .await?;
         let decision = &answer["hookSpecificOutput"];
         if decision["permissionDecision"] != "deny" {
             change_file(&target)?;
             return Ok(format!("{tool} {path}: allowed"));
         }
-        let reason = decision["permissionDecisionReason"].as_str().unwrap_or_default();
-        let strike = reason.lines().find_map(|l| l.trim().strip_prefix("strike "));
-        let word = if answer["continue"] == false { "halted" } else { "denied" };
+        let reason = decision["permissionDecisionReason"]
+            .as_str()
+            .unwrap_or_default();
+        let strike = reason
+            .lines()
+            .find_map(|l| l.trim().strip_prefix("strike "));
+        let word = if answer["continue"] == false {
+            "halted"
+        } else {
+            "denied"
+        };
         Ok(match strike {
             Some(strike) => format!("{tool} {path}: {word}, strike {strike}"),
             None => format!("{tool} {path}: {word}"),
@@ -202,7 +271,10 @@ impl<'a> Player<'a> {
             child.wait_with_output()
         });
         let fail = |what: String| EngineError::Failed(format!("the demo's hook failed: {what}"));
-        let output = run.await.map_err(|e| fail(e.to_string()))?.map_err(|e| fail(e.to_string()))?;
+        let output = run
+            .await
+            .map_err(|e| fail(e.to_string()))?
+            .map_err(|e| fail(e.to_string()))?;
         if !output.status.success() {
             return Err(fail(String::from_utf8_lossy(&output.stderr).into_owned()));
         }
@@ -220,10 +292,13 @@ fn change_file(path: &Path) -> Result<(), EngineError> {
         true => before.replace("n + 1", "n"),
         false => before + "load() takes n rows\n",
     };
-    fs::write(path, after)
-        .map_err(|e| EngineError::Failed(format!("the demo could not write {}: {e}", path.display())))
+    fs::write(path, after).map_err(|e| {
+        EngineError::Failed(format!("the demo could not write {}: {e}", path.display()))
+    })
 }
 
 fn unexpected(reply: &Reply) -> EngineError {
-    EngineError::Failed(format!("the demo's engine gave an answer of another kind ({reply:?})"))
+    EngineError::Failed(format!(
+        "the demo's engine gave an answer of another kind ({reply:?})"
+    ))
 }

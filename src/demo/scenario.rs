@@ -78,12 +78,23 @@ impl Stage {
     /// What the disk reports.
     pub fn new(binary: PathBuf) -> Result<Self, EngineError> {
         let fail = |e: std::io::Error| {
-            EngineError::Failed(format!("the demo needs a temporary folder: {e}; check TMPDIR"))
+            EngineError::Failed(format!(
+                "the demo needs a temporary folder: {e}; check TMPDIR"
+            ))
         };
         let scenario = Scenario::built_in()?;
-        let dir = tempfile::Builder::new().prefix("invar-demo-").tempdir().map_err(fail)?;
+        let dir = tempfile::Builder::new()
+            .prefix("invar-demo-")
+            .tempdir()
+            .map_err(fail)?;
         let base = dir.path().canonicalize().map_err(fail)?;
-        let folder = scenario.project.as_str().rsplit('/').next().unwrap_or("project").to_owned();
+        let folder = scenario
+            .project
+            .as_str()
+            .rsplit('/')
+            .next()
+            .unwrap_or("project")
+            .to_owned();
         let project = base.join(folder);
         fs::create_dir_all(project.join(".git")).map_err(fail)?;
         for (name, text) in &scenario.files {
@@ -100,7 +111,13 @@ impl Stage {
             socket: base.join("data/invar.sock"),
             home: base.join("home"),
         };
-        Ok(Self { _dir: dir, scenario, locations, project, binary })
+        Ok(Self {
+            _dir: dir,
+            scenario,
+            locations,
+            project,
+            binary,
+        })
     }
 }
 

@@ -16,10 +16,22 @@ pub fn invariants(locations: &Locations) -> Vec<Invariant> {
     let store = literal(&locations.store);
     let config = locations.config.parent().unwrap_or(&locations.config);
     [
-        (format!("{store}{{,.*}}"), "invar's store is untouched by agents"),
-        (literal(config), "invar's configuration is untouched by agents"),
-        ("~/.claude/settings{,.local}.json".into(), "the agent's own hook settings are untouched"),
-        ("**/.claude/settings{,.local}.json".into(), "the project's hook settings are untouched"),
+        (
+            format!("{store}{{,.*}}"),
+            "invar's store is untouched by agents",
+        ),
+        (
+            literal(config),
+            "invar's configuration is untouched by agents",
+        ),
+        (
+            "~/.claude/settings{,.local}.json".into(),
+            "the agent's own hook settings are untouched",
+        ),
+        (
+            "**/.claude/settings{,.local}.json".into(),
+            "the project's hook settings are untouched",
+        ),
     ]
     .into_iter()
     .enumerate()

@@ -58,12 +58,7 @@ impl Session {
     ///
     /// # Errors
     /// What the engine answers; a deadline that passed; an answer that was lost.
-    pub fn call(
-        &mut self,
-        locations: &Locations,
-        call: Call,
-        deadline: Instant,
-    ) -> Answer {
+    pub fn call(&mut self, locations: &Locations, call: Call, deadline: Instant) -> Answer {
         loop {
             let lost = match self {
                 Self::Local(engine) => return engine.call(call),
@@ -88,7 +83,10 @@ impl Session {
 }
 
 fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 /// A blocking connection to an engine's socket.
@@ -111,13 +109,21 @@ impl Connection {
         let left = left.max(Duration::from_millis(1));
         stream.set_read_timeout(Some(left)).ok()?;
         stream.set_write_timeout(Some(left)).ok()?;
-        Some(Self { stream: BufReader::new(stream), next_id: 0 })
+        Some(Self {
+            stream: BufReader::new(stream),
+            next_id: 0,
+        })
     }
 
     fn call(&mut self, call: &Call, deadline: Instant) -> io::Result<Answer> {
         self.next_id += 1;
         let id = self.next_id;
-        let request = Request { v: PROTOCOL, id, subscribe: false, call: call.clone() };
+        let request = Request {
+            v: PROTOCOL,
+            id,
+            subscribe: false,
+            call: call.clone(),
+        };
         let mut line = serde_json::to_vec(&request)?;
         line.push(b'\n');
         self.stream.get_mut().write_all(&line)?;
@@ -125,7 +131,9 @@ impl Connection {
         loop {
             answer.clear();
             let left = deadline.saturating_duration_since(Instant::now());
-            self.stream.get_ref().set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+            self.stream
+                .get_ref()
+                .set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
             if self.stream.read_line(&mut answer)? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -147,6 +155,8 @@ pub fn expect<T>(
     pick: impl FnOnce(Reply) -> Result<T, Box<Reply>>,
 ) -> Result<T, EngineError> {
     pick(reply).map_err(|other| {
-        EngineError::Failed(format!("the engine gave an answer of another kind ({other:?})"))
+        EngineError::Failed(format!(
+            "the engine gave an answer of another kind ({other:?})"
+        ))
     })
 }

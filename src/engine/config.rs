@@ -1,6 +1,9 @@
 //! The engine's part of `config.toml`.
 
-use std::{io, path::{Path, PathBuf}};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +31,10 @@ pub struct EngineConfig {
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        Self { autostart: true, idle_minutes: 10 }
+        Self {
+            autostart: true,
+            idle_minutes: 10,
+        }
     }
 }
 
@@ -42,7 +48,9 @@ pub struct PathsConfig {
 
 impl Default for PathsConfig {
     fn default() -> Self {
-        Self { scratch: vec![std::env::temp_dir()] }
+        Self {
+            scratch: vec![std::env::temp_dir()],
+        }
     }
 }
 
@@ -55,7 +63,9 @@ pub struct RemedyConfig {
 
 impl Default for RemedyConfig {
     fn default() -> Self {
-        Self { on_invariant_breach: Remedy::Inform }
+        Self {
+            on_invariant_breach: Remedy::Inform,
+        }
     }
 }
 
@@ -67,7 +77,12 @@ impl Config {
     pub fn load(path: &Path) -> Result<Self, EngineError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
                 return Ok(Self::default());
             }
             Err(e) => {
@@ -105,7 +120,10 @@ mod tests {
     #[test]
     fn defaults_hold_where_nothing_is_said() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Config::load(&dir.path().join("none.toml")).unwrap(), Config::default());
+        assert_eq!(
+            Config::load(&dir.path().join("none.toml")).unwrap(),
+            Config::default()
+        );
         let config = Config::parse("[engine]\nautostart = false\n", Path::new("c.toml")).unwrap();
         assert!(!config.engine.autostart);
         assert_eq!(config.engine.idle_minutes, 10);

@@ -17,9 +17,7 @@ use super::{
     state::{State, project_root},
 };
 use crate::{
-    model::{
-        Event, EventKind, Invariant, InvariantId, Plan, PlanId, Remedy, Scope, ViolationId,
-    },
+    model::{Event, EventKind, Invariant, InvariantId, Plan, PlanId, Remedy, Scope, ViolationId},
     rules::{
         glob::GlobError,
         letter::{LetterSet, PatternEnv},
@@ -64,7 +62,10 @@ impl Core {
         scratch.dedup();
         Self {
             state,
-            built_in: super::builtin::invariants(locations).into_iter().map(Keyed::new).collect(),
+            built_in: super::builtin::invariants(locations)
+                .into_iter()
+                .map(Keyed::new)
+                .collect(),
             home: locations.home.clone(),
             scratch,
             remedy: config.remedy.on_invariant_breach,
@@ -91,9 +92,15 @@ impl Core {
     /// transition is recorded.
     pub fn handle(&mut self, call: Call, out: &mut Batch) -> Result<Reply, EngineError> {
         match call {
-            Call::Ping => Ok(Reply::Pong { pid: std::process::id() }),
+            Call::Ping => Ok(Reply::Pong {
+                pid: std::process::id(),
+            }),
             Call::Snapshot => Ok(Reply::Snapshot(Box::new(self.snapshot()))),
-            Call::Add { invariant, cwd, plan } => self.add(invariant, &cwd, plan, out),
+            Call::Add {
+                invariant,
+                cwd,
+                plan,
+            } => self.add(invariant, &cwd, plan, out),
             Call::Edit { id, patch } => self.edit(&id, patch, out),
             Call::Remove { id } => self.remove(&id, out),
             Call::Restore { id } => self.restore(&id, out),
@@ -101,11 +108,18 @@ impl Core {
                 let invariant = self.find_invariant(&id)?.invariant.clone();
                 Ok(Reply::Invariant(Box::new(invariant)))
             }
-            Call::List { scope, plan, removed } => self.list(scope, plan, removed),
+            Call::List {
+                scope,
+                plan,
+                removed,
+            } => self.list(scope, plan, removed),
             Call::Effective { of } => Ok(Reply::Effective(Box::new(self.effective(of)?))),
-            Call::PlanUse { action, project, params, parent } => {
-                self.plan_use(action, project, params, parent, out)
-            }
+            Call::PlanUse {
+                action,
+                project,
+                params,
+                parent,
+            } => self.plan_use(action, project, params, parent, out),
             Call::PlanTransition { plan, transition } => {
                 let plan = self.find_plan(&plan)?.id;
                 let result = self.transition(plan, transition, out)?;
@@ -116,16 +130,18 @@ impl Core {
             Call::PlanShow { plan } => Ok(Reply::Plan(Box::new(self.find_plan(&plan)?.clone()))),
             Call::PlanList => Ok(Reply::Plans(self.state.plans.values().cloned().collect())),
             Call::ProjectBind { name, root } => self.project_bind(name, &root, out),
-            Call::ProjectList => {
-                Ok(Reply::Projects(self.state.projects.values().cloned().collect()))
-            }
+            Call::ProjectList => Ok(Reply::Projects(
+                self.state.projects.values().cloned().collect(),
+            )),
             Call::ProjectOf { dir } => {
                 let name = self.state.project_of(&project_root(&dir));
                 Ok(Reply::Project(self.project_record(&name)))
             }
-            Call::Enforce { plan, violated, response } => {
-                self.enforce(&plan, &violated, &response, out)
-            }
+            Call::Enforce {
+                plan,
+                violated,
+                response,
+            } => self.enforce(&plan, &violated, &response, out),
             Call::Resolve { violation, waive } => self.resolve_violation(&violation, waive, out),
             Call::Violations { plan } => {
                 let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
@@ -140,15 +156,19 @@ impl Core {
                 Ok(Reply::Strikes(wanted.cloned().collect()))
             }
             Call::Hook(call) => Ok(Reply::Hook(Box::new(self.hook(call, out)))),
-            Call::History { .. } | Call::Decisions { .. } | Call::Events { .. } | Call::LogVerify => {
-                Err(EngineError::Failed("this read belongs to the store; please report it".into()))
-            }
+            Call::History { .. }
+            | Call::Decisions { .. }
+            | Call::Events { .. }
+            | Call::LogVerify => Err(EngineError::Failed(
+                "this read belongs to the store; please report it".into(),
+            )),
         }
     }
 
     /// All that a screen shows.
     pub fn snapshot(&self) -> super::protocol::Snapshot {
-        self.state.snapshot(self.built_in.iter().map(|k| k.invariant.clone()).collect())
+        self.state
+            .snapshot(self.built_in.iter().map(|k| k.invariant.clone()).collect())
     }
 
     /// Records an event: numbered, applied to the state, and put into the batch.
@@ -168,7 +188,11 @@ impl Core {
             }
             _ => {}
         }
-        let event = Event { seq: self.state.seq + 1, at: Timestamp::now(), kind };
+        let event = Event {
+            seq: self.state.seq + 1,
+            at: Timestamp::now(),
+            kind,
+        };
         out.rows.extend(self.state.apply(&event));
         out.events.push(event);
     }
@@ -212,7 +236,12 @@ impl Core {
         if let Some(found) = self.compiled.get(&key) {
             return Ok(Arc::clone(found));
         }
-        let merged = self.state.plans.get(&plan).map(|p| self.merged(p)).unwrap_or_default();
+        let merged = self
+            .state
+            .plans
+            .get(&plan)
+            .map(|p| self.merged(p))
+            .unwrap_or_default();
         let letters: Vec<Arc<Keyed>> = self
             .built_in
             .iter()
@@ -221,7 +250,10 @@ impl Core {
             .cloned()
             .collect();
         let root = Root::new(root);
-        let env = PatternEnv { home: Some(&self.home), fold_case: root.fold_case };
+        let env = PatternEnv {
+            home: Some(&self.home),
+            fold_case: root.fold_case,
+        };
         let checks = letters.iter().filter_map(|k| k.invariant.layer.letter());
         let set = LetterSet::compile(checks, env).map_err(|(index, error)| Uncheckable {
             invariant: letters[index].invariant.id,
@@ -245,7 +277,11 @@ impl Core {
         let merged = merge(&collected);
         Ok(EffectiveSet {
             plan_id,
-            invariants: merged.effective.iter().map(|k| k.invariant.clone()).collect(),
+            invariants: merged
+                .effective
+                .iter()
+                .map(|k| k.invariant.clone())
+                .collect(),
             conflicts_resolved: merged
                 .shadowed
                 .iter()
@@ -273,7 +309,9 @@ impl Core {
             (i.active || removed) && scope.as_ref().is_none_or(|scope| i.scope == *scope)
         };
         let all = self.state.invariants.values().map(|k| &k.invariant);
-        Ok(Reply::Invariants(all.filter(|i| wanted(i)).cloned().collect()))
+        Ok(Reply::Invariants(
+            all.filter(|i| wanted(i)).cloned().collect(),
+        ))
     }
 
     /// The plan that a person names.
@@ -283,13 +321,21 @@ impl Core {
     pub fn find_plan(&self, reference: &PlanRef) -> Result<&Plan, EngineError> {
         if reference.text == "@" {
             let project = self.state.project_of(&project_root(&reference.cwd));
-            return self.state.current_plan(&project).ok_or_else(|| EngineError::NotFound {
-                what: "a current plan of project".into(),
-                name: project.to_string(),
-                hint: "make one with `invar plan use ACTION --project NAME`".into(),
-            });
+            return self
+                .state
+                .current_plan(&project)
+                .ok_or_else(|| EngineError::NotFound {
+                    what: "a current plan of project".into(),
+                    name: project.to_string(),
+                    hint: "make one with `invar plan use ACTION --project NAME`".into(),
+                });
         }
-        let id = unique("plan", &reference.text, self.state.plans.keys(), "see `invar plan list`")?;
+        let id = unique(
+            "plan",
+            &reference.text,
+            self.state.plans.keys(),
+            "see `invar plan list`",
+        )?;
         Ok(&self.state.plans[&id])
     }
 
@@ -311,7 +357,12 @@ impl Core {
 
     /// The violation that a person names by its id or a unique prefix.
     pub(super) fn find_violation(&self, text: &str) -> Result<ViolationId, EngineError> {
-        unique("violation", text, self.state.violations.keys(), "see `invar violations`")
+        unique(
+            "violation",
+            text,
+            self.state.violations.keys(),
+            "see `invar violations`",
+        )
     }
 }
 

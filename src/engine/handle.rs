@@ -1,6 +1,10 @@
 //! How everyone asks an engine: the same calls whether it runs in this process or in another.
 
-use std::{collections::HashMap, path::Path, sync::{Arc, Mutex, PoisonError}};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -24,7 +28,9 @@ pub const NOTICES: usize = 4096;
 pub enum Notice {
     Event(Arc<Event>),
     /// So many events did not fit; ask for a snapshot.
-    Lagged { missed: u64 },
+    Lagged {
+        missed: u64,
+    },
 }
 
 /// A subscription: the state at its start and everything after. It ends with its engine.
@@ -73,7 +79,12 @@ impl EngineHandle {
         match &self.0 {
             Inner::Local(sender) => {
                 let (reply, answer) = oneshot::channel();
-                sender.send(Msg::Call { call: Box::new(call), reply }).map_err(|_| gone())?;
+                sender
+                    .send(Msg::Call {
+                        call: Box::new(call),
+                        reply,
+                    })
+                    .map_err(|_| gone())?;
                 answer.await.map_err(|_| gone())?
             }
             Inner::Remote(remote) => remote.call(call, None).await,
@@ -89,7 +100,9 @@ impl EngineHandle {
         let snapshot = match &self.0 {
             Inner::Local(engine) => {
                 let (reply, answer) = oneshot::channel();
-                engine.send(Msg::Subscribe { sender, reply }).map_err(|_| gone())?;
+                engine
+                    .send(Msg::Subscribe { sender, reply })
+                    .map_err(|_| gone())?;
                 answer.await.map_err(|_| gone())?
             }
             Inner::Remote(remote) => match remote.call(Call::Snapshot, Some(sender)).await? {
@@ -133,7 +146,9 @@ impl Remote {
         tokio::spawn(async move {
             let mut read = BufReader::new(read).lines();
             while let Ok(Some(line)) = read.next_line().await {
-                let Ok(response) = serde_json::from_str::<Response>(&line) else { break };
+                let Ok(response) = serde_json::from_str::<Response>(&line) else {
+                    break;
+                };
                 let notice = match response {
                     Response::Ok { id, reply } => {
                         settle(&shared, id, Ok(reply));
@@ -180,7 +195,12 @@ impl Remote {
             }
             id
         };
-        let request = Request { v: PROTOCOL, id, subscribe, call };
+        let request = Request {
+            v: PROTOCOL,
+            id,
+            subscribe,
+            call,
+        };
         let mut line = serde_json::to_string(&request)
             .map_err(|e| EngineError::Failed(format!("a call could not be encoded: {e}")))?;
         line.push('\n');

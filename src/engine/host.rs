@@ -32,8 +32,14 @@ const BATCH: usize = 256;
 
 /// What the engine's thread is told.
 pub(super) enum Msg {
-    Call { call: Box<Call>, reply: oneshot::Sender<Answer> },
-    Subscribe { sender: mpsc::Sender<Notice>, reply: oneshot::Sender<Box<Snapshot>> },
+    Call {
+        call: Box<Call>,
+        reply: oneshot::Sender<Answer>,
+    },
+    Subscribe {
+        sender: mpsc::Sender<Notice>,
+        reply: oneshot::Sender<Box<Snapshot>>,
+    },
     Stop,
 }
 
@@ -82,10 +88,19 @@ impl Host {
             .name("engine".into())
             .spawn(move || run(engine, &receiver, &counter))
             .map_err(|e| EngineError::Failed(format!("the engine's thread did not start: {e}")))?;
-        let mut host = Self { sender, thread: Some(thread), server: None, locations, calls };
+        let mut host = Self {
+            sender,
+            thread: Some(thread),
+            server: None,
+            locations,
+            calls,
+        };
         let server = socket::Server::start(&host.locations.socket, host.handle())?;
         host.server = Some(server);
-        let owner = Owner { pid: std::process::id(), socket: host.locations.socket.clone() };
+        let owner = Owner {
+            pid: std::process::id(),
+            socket: host.locations.socket.clone(),
+        };
         owner.write(&host.locations).map_err(|e| {
             EngineError::Failed(format!(
                 "could not write {}: {e}; check the permissions of its folder",
@@ -136,7 +151,9 @@ impl Subscriber {
     fn tell(&mut self, event: &Arc<Event>) -> bool {
         use mpsc::error::TrySendError;
         if self.missed > 0 {
-            match self.sender.try_send(Notice::Lagged { missed: self.missed }) {
+            match self.sender.try_send(Notice::Lagged {
+                missed: self.missed,
+            }) {
                 Ok(()) => self.missed = 0,
                 Err(TrySendError::Full(_)) => {
                     self.missed += 1;

@@ -19,7 +19,11 @@ use super::{
 /// What happens on a link.
 pub enum LinkEvent {
     /// There is an engine. Comes first, and again after each takeover.
-    Up { handle: EngineHandle, snapshot: Box<Snapshot>, hosting: bool },
+    Up {
+        handle: EngineHandle,
+        snapshot: Box<Snapshot>,
+        hosting: bool,
+    },
     Notice(Notice),
     /// The host went away; another `Up` follows.
     Down,
@@ -41,7 +45,11 @@ impl Link {
         let (sender, events) = mpsc::channel(super::handle::NOTICES);
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(keep(locations, config, sender, stopped));
-        Self { events, stop, task: Some(task) }
+        Self {
+            events,
+            stop,
+            task: Some(task),
+        }
     }
 
     /// Lets go, and waits until everything pending is written.
@@ -75,10 +83,22 @@ async fn keep(
             }
         };
         let hosting = host.is_some();
-        let Ok(Subscription { snapshot, mut notices }) = handle.subscribe().await else {
+        let Ok(Subscription {
+            snapshot,
+            mut notices,
+        }) = handle.subscribe().await
+        else {
             continue;
         };
-        if sender.send(LinkEvent::Up { handle, snapshot, hosting }).await.is_err() {
+        if sender
+            .send(LinkEvent::Up {
+                handle,
+                snapshot,
+                hosting,
+            })
+            .await
+            .is_err()
+        {
             return close_host(host).await;
         }
         loop {

@@ -38,10 +38,16 @@ impl Locations {
         }
         let base = etcetera::base_strategy::Xdg::new().map_err(|_| no_home())?;
         let store = store
-            .or_else(|| std::env::var_os("INVAR_STORE").filter(|v| !v.is_empty()).map(Into::into))
+            .or_else(|| {
+                std::env::var_os("INVAR_STORE")
+                    .filter(|v| !v.is_empty())
+                    .map(Into::into)
+            })
             .unwrap_or_else(|| base.data_dir().join("invar/invar.redb"));
         let store = absolute(&store)?;
-        let logs = base.state_dir().unwrap_or_else(|| base.home_dir().join(".local/state"));
+        let logs = base
+            .state_dir()
+            .unwrap_or_else(|| base.home_dir().join(".local/state"));
         Ok(Self {
             socket: socket_path(&store, base.runtime_dir().as_deref()),
             config: base.config_dir().join("invar/config.toml"),
@@ -79,7 +85,9 @@ fn socket_path(store: &Path, runtime: Option<&Path>) -> PathBuf {
     let hash = Sha256::digest(store.as_os_str().as_encoded_bytes());
     let name: String = hash[..8].iter().map(|b| format!("{b:02x}")).collect();
     let candidates = [
-        runtime.filter(|r| r.is_dir()).map(|r| r.join("invar").join(format!("{name}.sock"))),
+        runtime
+            .filter(|r| r.is_dir())
+            .map(|r| r.join("invar").join(format!("{name}.sock"))),
         store.parent().map(|folder| folder.join("invar.sock")),
     ];
     candidates
@@ -88,7 +96,9 @@ fn socket_path(store: &Path, runtime: Option<&Path>) -> PathBuf {
         .find(|path| path.as_os_str().len() <= SOCKET_PATH_MAX)
         .unwrap_or_else(|| {
             let user = rustix::process::getuid().as_raw();
-            std::env::temp_dir().join(format!("invar-{user}")).join(format!("{name}.sock"))
+            std::env::temp_dir()
+                .join(format!("invar-{user}"))
+                .join(format!("{name}.sock"))
         })
 }
 
@@ -105,6 +115,9 @@ mod tests {
         let one = socket_path(Path::new("/a/invar.redb"), Some(dir.path()));
         let two = socket_path(Path::new("/b/invar.redb"), Some(dir.path()));
         assert!(one != two && one.starts_with(dir.path()));
-        assert_eq!(socket_path(Path::new("/a/x.redb"), None), Path::new("/a/invar.sock"));
+        assert_eq!(
+            socket_path(Path::new("/a/x.redb"), None),
+            Path::new("/a/invar.sock")
+        );
     }
 }

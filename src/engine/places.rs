@@ -30,11 +30,17 @@ impl Root {
         let written = clean(written);
         let resolved = resolve(&written);
         let fold_case = folds_case(&resolved);
-        Self { written, resolved, fold_case }
+        Self {
+            written,
+            resolved,
+            fold_case,
+        }
     }
 
     fn relative(&self, path: &Path) -> Option<PathBuf> {
-        inside(path, &self.written).or_else(|| inside(path, &self.resolved)).map(Path::to_owned)
+        inside(path, &self.written)
+            .or_else(|| inside(path, &self.resolved))
+            .map(Path::to_owned)
     }
 }
 
@@ -71,7 +77,11 @@ pub fn find(
     let place = |absolute: PathBuf| {
         let relative = root.relative(&absolute);
         let scratch = relative.is_none() && scratch.iter().any(|s| absolute.starts_with(s));
-        FoundPlace { relative, absolute, scratch }
+        FoundPlace {
+            relative,
+            absolute,
+            scratch,
+        }
     };
     let canonical = place(kernel);
     let mut places = vec![canonical.clone()];
@@ -81,7 +91,10 @@ pub fn find(
         let above = |p: &Path| p.ancestors().any(|a| resolve(a) == root.resolved);
         above(&cleaned)
     };
-    for candidate in [(!spells_root).then_some(written), Some(place(resolve(&cleaned)))] {
+    for candidate in [
+        (!spells_root).then_some(written),
+        Some(place(resolve(&cleaned))),
+    ] {
         if let Some(candidate) = candidate
             && !places.contains(&candidate)
         {
@@ -95,7 +108,11 @@ pub fn find(
         .unwrap_or(&cleaned)
         .to_string_lossy()
         .into_owned();
-    FoundPath { places, canonical, shown }
+    FoundPath {
+        places,
+        canonical,
+        shown,
+    }
 }
 
 /// How many links are followed before a path counts as a loop, as in the kernel.
@@ -117,7 +134,9 @@ pub fn resolve(path: &Path) -> PathBuf {
         if !is_link || links == MAX_LINKS {
             continue;
         }
-        let Ok(target) = fs::read_link(&out) else { continue };
+        let Ok(target) = fs::read_link(&out) else {
+            continue;
+        };
         links += 1;
         out.pop();
         if target.is_absolute() {
@@ -141,15 +160,26 @@ fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
 /// Whether the file system under `folder` takes `A` and `a` for the same name: the folder is
 /// looked up with the case of its own name turned.
 fn folds_case(folder: &Path) -> bool {
-    let Some(name) = folder.file_name().and_then(|n| n.to_str()) else { return false };
+    let Some(name) = folder.file_name().and_then(|n| n.to_str()) else {
+        return false;
+    };
     let turned: String = name
         .chars()
-        .map(|c| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() })
+        .map(|c| {
+            if c.is_ascii_lowercase() {
+                c.to_ascii_uppercase()
+            } else {
+                c.to_ascii_lowercase()
+            }
+        })
         .collect();
     if turned == name {
         return false;
     }
-    match (fs::metadata(folder), fs::metadata(folder.with_file_name(turned))) {
+    match (
+        fs::metadata(folder),
+        fs::metadata(folder.with_file_name(turned)),
+    ) {
         (Ok(a), Ok(b)) => a.dev() == b.dev() && a.ino() == b.ino(),
         _ => false,
     }
@@ -191,7 +221,13 @@ mod tests {
     fn a_plain_path_has_one_place_however_it_is_spelled() {
         let w = world();
         let absolute = w.root.join("src/new.rs").display().to_string();
-        for path in ["src/new.rs", "./src/new.rs", "src/../src/new.rs", "tests/../src/new.rs", &absolute] {
+        for path in [
+            "src/new.rs",
+            "./src/new.rs",
+            "src/../src/new.rs",
+            "tests/../src/new.rs",
+            &absolute,
+        ] {
             assert_eq!(relatives(&w, path), [some("src/new.rs")], "{path}");
         }
         assert_eq!(relatives(&w, "../other"), [None]);
@@ -204,9 +240,18 @@ mod tests {
         symlink("../tests", w.root.join("src/link")).unwrap();
         symlink("../tests/t.py", w.root.join("src/file")).unwrap();
         symlink("/etc", w.root.join("src/etc")).unwrap();
-        assert_eq!(relatives(&w, "src/link/t.py"), [some("src/link/t.py"), some("tests/t.py")]);
-        assert_eq!(relatives(&w, "src/file"), [some("src/file"), some("tests/t.py")]);
-        assert_eq!(relatives(&w, "src/etc/hosts"), [None, some("src/etc/hosts")]);
+        assert_eq!(
+            relatives(&w, "src/link/t.py"),
+            [some("src/link/t.py"), some("tests/t.py")]
+        );
+        assert_eq!(
+            relatives(&w, "src/file"),
+            [some("src/file"), some("tests/t.py")]
+        );
+        assert_eq!(
+            relatives(&w, "src/etc/hosts"),
+            [None, some("src/etc/hosts")]
+        );
         // The kernel goes up from where the link leads.
         assert_eq!(relatives(&w, "src/link/../x"), [some("src/x"), some("x")]);
     }
@@ -215,7 +260,10 @@ mod tests {
     fn a_dangling_link_leads_to_where_the_file_would_be_made() {
         let w = world();
         symlink("../tests/new.py", w.root.join("src/new")).unwrap();
-        assert_eq!(relatives(&w, "src/new"), [some("src/new"), some("tests/new.py")]);
+        assert_eq!(
+            relatives(&w, "src/new"),
+            [some("src/new"), some("tests/new.py")]
+        );
         symlink("loop", w.root.join("src/loop")).unwrap();
         assert_eq!(relatives(&w, "src/loop"), [some("src/loop")]);
     }
@@ -229,7 +277,12 @@ mod tests {
         assert_eq!(relatives(&w, &written), [some("src/a.rs")]);
         let root = Root::new(&alias);
         let found = find(&w.root.join("src/a.rs"), &alias, &root, None, &[]);
-        assert!(found.places.iter().all(|p| p.relative.as_deref() == Some(Path::new("src/a.rs"))));
+        assert!(
+            found
+                .places
+                .iter()
+                .all(|p| p.relative.as_deref() == Some(Path::new("src/a.rs")))
+        );
     }
 
     #[test]
@@ -237,7 +290,11 @@ mod tests {
         let w = world();
         let scratch = [w.root.parent().unwrap().to_owned()];
         let root = Root::new(&w.root);
-        let at = |p: &str| find(Path::new(p), &w.root, &root, None, &scratch).canonical.scratch;
+        let at = |p: &str| {
+            find(Path::new(p), &w.root, &root, None, &scratch)
+                .canonical
+                .scratch
+        };
         assert!(at("../note.txt"));
         assert!(!at("src/a.rs"));
         assert!(!at("/etc/hosts"));

@@ -45,35 +45,86 @@ pub enum EffectiveOf {
 pub enum Call {
     Ping,
     Snapshot,
-    Add { invariant: NewInvariant, cwd: PathBuf, plan: Option<PlanRef> },
-    Edit { id: String, patch: InvariantPatch },
-    Remove { id: String },
-    Restore { id: String },
-    Show { id: String },
-    History { id: String },
-    List { scope: Option<Scope>, plan: Option<PlanRef>, removed: bool },
-    Effective { of: EffectiveOf },
+    Add {
+        invariant: NewInvariant,
+        cwd: PathBuf,
+        plan: Option<PlanRef>,
+    },
+    Edit {
+        id: String,
+        patch: InvariantPatch,
+    },
+    Remove {
+        id: String,
+    },
+    Restore {
+        id: String,
+    },
+    Show {
+        id: String,
+    },
+    History {
+        id: String,
+    },
+    List {
+        scope: Option<Scope>,
+        plan: Option<PlanRef>,
+        removed: bool,
+    },
+    Effective {
+        of: EffectiveOf,
+    },
     PlanUse {
         action: ActionName,
         project: ProjectName,
         params: BTreeMap<String, String>,
         parent: Option<PlanRef>,
     },
-    PlanTransition { plan: PlanRef, transition: Transition },
-    PlanResume { plan: PlanRef },
-    PlanCancel { plan: PlanRef },
-    PlanShow { plan: PlanRef },
+    PlanTransition {
+        plan: PlanRef,
+        transition: Transition,
+    },
+    PlanResume {
+        plan: PlanRef,
+    },
+    PlanCancel {
+        plan: PlanRef,
+    },
+    PlanShow {
+        plan: PlanRef,
+    },
     PlanList,
-    ProjectBind { name: ProjectName, root: PathBuf },
+    ProjectBind {
+        name: ProjectName,
+        root: PathBuf,
+    },
     ProjectList,
     /// The project that a directory belongs to.
-    ProjectOf { dir: PathBuf },
-    Enforce { plan: PlanRef, violated: Vec<String>, response: String },
-    Resolve { violation: String, waive: Option<String> },
-    Violations { plan: Option<PlanRef> },
-    Strikes { plan: Option<PlanRef> },
-    Decisions { plan: PlanRef },
-    Events { since: u64, limit: usize },
+    ProjectOf {
+        dir: PathBuf,
+    },
+    Enforce {
+        plan: PlanRef,
+        violated: Vec<String>,
+        response: String,
+    },
+    Resolve {
+        violation: String,
+        waive: Option<String>,
+    },
+    Violations {
+        plan: Option<PlanRef>,
+    },
+    Strikes {
+        plan: Option<PlanRef>,
+    },
+    Decisions {
+        plan: PlanRef,
+    },
+    Events {
+        since: u64,
+        limit: usize,
+    },
     LogVerify,
     Hook(HookCall),
 }
@@ -175,15 +226,23 @@ pub struct Snapshot {
 #[serde(tag = "reply", content = "value", rename_all = "snake_case")]
 pub enum Reply {
     Done,
-    Pong { pid: u32 },
+    Pong {
+        pid: u32,
+    },
     Snapshot(Box<Snapshot>),
     Invariant(Box<Invariant>),
     /// Added, with what a person should know about it.
-    Added { invariant: Box<Invariant>, notes: Vec<String> },
+    Added {
+        invariant: Box<Invariant>,
+        notes: Vec<String>,
+    },
     Invariants(Vec<Invariant>),
     Effective(Box<EffectiveSet>),
     Plan(Box<Plan>),
-    PlanMade { plan: Box<Plan>, promoted: usize },
+    PlanMade {
+        plan: Box<Plan>,
+        promoted: usize,
+    },
     Plans(Vec<Plan>),
     Project(Project),
     Projects(Vec<Project>),
@@ -205,9 +264,17 @@ pub enum EngineError {
     #[error("{0}")]
     Invalid(String),
     #[error("{what} {name:?} was not found; {hint}")]
-    NotFound { what: String, name: String, hint: String },
+    NotFound {
+        what: String,
+        name: String,
+        hint: String,
+    },
     #[error("{what} {name:?} is not unique: it could be {}; give more characters", candidates.join(", "))]
-    NotUnique { what: String, name: String, candidates: Vec<String> },
+    NotUnique {
+        what: String,
+        name: String,
+        candidates: Vec<String>,
+    },
     /// `ReconciliationBlocked` of the seeds.
     #[error("{} of plan {plan_id} is blocked: {}", transition.verb(), reasons.join("; "))]
     Blocked {
@@ -216,7 +283,9 @@ pub enum EngineError {
         violated_ids: Vec<InvariantId>,
         reasons: Vec<String>,
     },
-    #[error("plan {plan_id} is halted ({reason}); resume it with `invar plan resume {plan_id}`, or cancel it")]
+    #[error(
+        "plan {plan_id} is halted ({reason}); resume it with `invar plan resume {plan_id}`, or cancel it"
+    )]
     Halted { plan_id: PlanId, reason: String },
     #[error("{0}")]
     Store(String),
@@ -262,11 +331,21 @@ pub struct Request {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
 pub enum Response {
-    Ok { id: u64, reply: Reply },
-    Err { id: u64, error: EngineError },
-    Event { event: Box<Event> },
+    Ok {
+        id: u64,
+        reply: Reply,
+    },
+    Err {
+        id: u64,
+        error: EngineError,
+    },
+    Event {
+        event: Box<Event>,
+    },
     /// Some events did not fit; ask for a snapshot.
-    Lagged { missed: u64 },
+    Lagged {
+        missed: u64,
+    },
 }
 
 #[cfg(test)]
@@ -280,27 +359,50 @@ mod tests {
         let id: InvariantId = "01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap();
         for error in [
             EngineError::Invalid("x".into()),
-            EngineError::NotFound { what: "plan".into(), name: "n".into(), hint: "h".into() },
-            EngineError::NotUnique { what: "plan".into(), name: "n".into(), candidates: vec!["a".into()] },
+            EngineError::NotFound {
+                what: "plan".into(),
+                name: "n".into(),
+                hint: "h".into(),
+            },
+            EngineError::NotUnique {
+                what: "plan".into(),
+                name: "n".into(),
+                candidates: vec!["a".into()],
+            },
             EngineError::Blocked {
                 plan_id,
                 transition: Transition::ApplyPlan,
                 violated_ids: vec![id],
                 reasons: vec!["r".into()],
             },
-            EngineError::Halted { plan_id, reason: "r".into() },
+            EngineError::Halted {
+                plan_id,
+                reason: "r".into(),
+            },
             EngineError::Store("x".into()),
             EngineError::Busy("x".into()),
             EngineError::Failed("x".into()),
         ] {
-            let line = serde_json::to_string(&Response::Err { id: 1, error: error.clone() }).unwrap();
+            let line = serde_json::to_string(&Response::Err {
+                id: 1,
+                error: error.clone(),
+            })
+            .unwrap();
             let Ok(Response::Err { error: back, .. }) = serde_json::from_str(&line) else {
                 panic!("{line}")
             };
             assert_eq!(back, error);
         }
-        for reply in [Reply::Done, Reply::Pong { pid: 1 }, Reply::Plans(Vec::new())] {
-            let line = serde_json::to_string(&Response::Ok { id: 1, reply: reply.clone() }).unwrap();
+        for reply in [
+            Reply::Done,
+            Reply::Pong { pid: 1 },
+            Reply::Plans(Vec::new()),
+        ] {
+            let line = serde_json::to_string(&Response::Ok {
+                id: 1,
+                reply: reply.clone(),
+            })
+            .unwrap();
             let Ok(Response::Ok { reply: back, .. }) = serde_json::from_str(&line) else {
                 panic!("{line}")
             };

@@ -56,7 +56,11 @@ impl Server {
             .name("socket".into())
             .spawn(move || runtime.block_on(accept(listener, handle, stopped)))
             .map_err(|e| fail("has no thread", &e))?;
-        Ok(Self { path: path.to_owned(), stop: Some(stop), thread: Some(thread) })
+        Ok(Self {
+            path: path.to_owned(),
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 }
 
@@ -72,11 +76,18 @@ impl Drop for Server {
 
 /// The socket's folder belongs to this user alone.
 fn prepare_folder(path: &Path) -> io::Result<()> {
-    let Some(folder) = path.parent() else { return Ok(()) };
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let Some(folder) = path.parent() else {
+        return Ok(());
+    };
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
     let owner = fs::metadata(folder)?.uid();
     if owner != rustix::process::getuid().as_raw() {
-        return Err(io::Error::other(format!("its folder belongs to user {owner}")));
+        return Err(io::Error::other(format!(
+            "its folder belongs to user {owner}"
+        )));
     }
     Ok(())
 }
@@ -180,7 +191,9 @@ async fn subscribe(handle: &EngineHandle, id: u64, lines: &mpsc::Sender<Response
     }
     while let Some(notice) = subscription.notices.recv().await {
         let response = match notice {
-            Notice::Event(event) => Response::Event { event: Box::new((*event).clone()) },
+            Notice::Event(event) => Response::Event {
+                event: Box::new((*event).clone()),
+            },
             Notice::Lagged { missed } => Response::Lagged { missed },
         };
         if lines.send(response).await.is_err() {

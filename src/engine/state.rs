@@ -56,7 +56,11 @@ impl State {
     /// The state that a store holds.
     pub fn from_loaded(loaded: Loaded, recent: Vec<Event>) -> Self {
         let recent = recent.into_iter().filter(|e| is_notable(&e.kind)).collect();
-        let mut state = Self { seq: loaded.seq, recent, ..Self::default() };
+        let mut state = Self {
+            seq: loaded.seq,
+            recent,
+            ..Self::default()
+        };
         state.fill(
             loaded.invariants,
             loaded.plans,
@@ -70,8 +74,11 @@ impl State {
 
     /// The state that an engine sent.
     pub fn from_snapshot(snapshot: Snapshot) -> Self {
-        let mut state =
-            Self { seq: snapshot.seq, recent: snapshot.recent.into(), ..Self::default() };
+        let mut state = Self {
+            seq: snapshot.seq,
+            recent: snapshot.recent.into(),
+            ..Self::default()
+        };
         state.fill(
             snapshot.invariants,
             snapshot.plans,
@@ -97,8 +104,10 @@ impl State {
         }
         self.plans = plans.into_iter().map(|p| (p.id, p)).collect();
         self.projects = projects.into_iter().map(|p| (p.name.clone(), p)).collect();
-        self.sessions =
-            sessions.into_iter().map(|s| ((s.agent.clone(), s.session.clone()), s)).collect();
+        self.sessions = sessions
+            .into_iter()
+            .map(|s| ((s.agent.clone(), s.session.clone()), s))
+            .collect();
         self.strikes = strikes
             .into_iter()
             .map(|s| ((s.plan_id, s.invariant_id, s.signature.clone()), s))
@@ -110,7 +119,11 @@ impl State {
     pub fn snapshot(&self, built_in: Vec<Invariant>) -> Snapshot {
         Snapshot {
             seq: self.seq,
-            invariants: self.invariants.values().map(|k| k.invariant.clone()).collect(),
+            invariants: self
+                .invariants
+                .values()
+                .map(|k| k.invariant.clone())
+                .collect(),
             plans: self.plans.values().cloned().collect(),
             projects: self.projects.values().cloned().collect(),
             sessions: self.sessions.values().cloned().collect(),
@@ -129,7 +142,10 @@ impl State {
             ids.remove(&id);
         }
         if invariant.active {
-            self.by_scope.entry(invariant.scope.clone()).or_default().insert(id);
+            self.by_scope
+                .entry(invariant.scope.clone())
+                .or_default()
+                .insert(id);
         }
         self.invariants.insert(id, Keyed::new(invariant));
     }
@@ -164,7 +180,8 @@ impl State {
                 let mut rows = vec![Row::Plan(plan.clone())];
                 if let PlanChange::Resumed { cleared } = change {
                     for (invariant, signature) in cleared {
-                        self.strikes.remove(&(plan.id, *invariant, signature.clone()));
+                        self.strikes
+                            .remove(&(plan.id, *invariant, signature.clone()));
                         rows.push(Row::StrikeCleared(plan.id, *invariant, signature.clone()));
                     }
                 }
@@ -175,9 +192,12 @@ impl State {
                 self.sessions.insert(key, session.clone());
                 vec![Row::Session(session.clone())]
             }
-            EventKind::Attempted { plan_id, attempt, verdict, .. } => {
-                self.count_strikes(*plan_id, attempt.nonce.as_deref(), verdict, event)
-            }
+            EventKind::Attempted {
+                plan_id,
+                attempt,
+                verdict,
+                ..
+            } => self.count_strikes(*plan_id, attempt.nonce.as_deref(), verdict, event),
             EventKind::InvariantViolated { violation, .. }
             | EventKind::CorrectionApplied { violation, .. } => {
                 self.violations.insert(violation.id, violation.clone());
@@ -207,10 +227,12 @@ impl State {
                 invariant_id: breach.invariant_id,
                 signature: breach.signature.clone(),
                 count: 0,
+                limit: breach.limit,
                 last_at: event.at,
                 nonces: Vec::new(),
             });
             strike.count = breach.strike;
+            strike.limit = breach.limit;
             strike.last_at = event.at;
             if let Some(nonce) = nonce {
                 strike.nonces.push(nonce.to_owned());
@@ -263,7 +285,10 @@ impl State {
     /// The project that a directory belongs to: the one bound to its root, else
     /// `local/<folder name>`.
     pub fn project_of(&self, root: &Path) -> ProjectName {
-        let bound = self.projects.values().find(|p| p.roots.iter().any(|r| r == root));
+        let bound = self
+            .projects
+            .values()
+            .find(|p| p.roots.iter().any(|r| r == root));
         match bound {
             Some(project) => project.name.clone(),
             None => default_project_name(root),
@@ -272,7 +297,9 @@ impl State {
 
     /// The violations of a plan that still stand.
     pub fn open_violations(&self, plan: PlanId) -> impl Iterator<Item = &Violation> {
-        self.violations.values().filter(move |v| v.plan_id == plan && v.is_open())
+        self.violations
+            .values()
+            .filter(move |v| v.plan_id == plan && v.is_open())
     }
 
     /// The counts of a plan that are above zero.
@@ -290,14 +317,20 @@ impl State {
             .and_then(|id| self.plans.get(&id))
             .filter(|plan| !plan.is_over());
         chosen.or_else(|| {
-            self.plans.values().rev().find(|p| p.project == *project && !p.is_over())
+            self.plans
+                .values()
+                .rev()
+                .find(|p| p.project == *project && !p.is_over())
         })
     }
 }
 
 /// `local/<folder name>`; hidden characters of the folder's name become visible marks.
 pub fn default_project_name(root: &Path) -> ProjectName {
-    let folder = root.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = root
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let shown: String = crate::model::visible(&folder).chars().take(150).collect();
     ProjectName::new(&format!("local/{shown}"))
         .unwrap_or_else(|_| ProjectName::new("local/root").expect("a visible, short name"))
@@ -309,7 +342,11 @@ pub fn bound(keyed: &Arc<Keyed>, plan: &Plan) -> Arc<Keyed> {
     let Layer::Letter(check) = &keyed.invariant.layer else {
         return Arc::clone(keyed);
     };
-    if check.patterns().iter().all(|p| glob::parameters(p).is_empty()) {
+    if check
+        .patterns()
+        .iter()
+        .all(|p| glob::parameters(p).is_empty())
+    {
         return Arc::clone(keyed);
     }
     let bind = |pattern: &String| glob::bind(pattern, &plan.params).unwrap_or(pattern.clone());

@@ -64,7 +64,10 @@ impl Engine {
     /// changed something is answered with the failure and nothing of it counts.
     pub fn run(&mut self, calls: Vec<Call>) -> (Vec<Answer>, Vec<Event>) {
         if let Some(error) = &self.broken {
-            return (calls.iter().map(|_| Err(error.clone())).collect(), Vec::new());
+            return (
+                calls.iter().map(|_| Err(error.clone())).collect(),
+                Vec::new(),
+            );
         }
         let mut answers = Vec::with_capacity(calls.len());
         let mut wrote = Vec::with_capacity(calls.len());
@@ -146,17 +149,24 @@ impl Engine {
                 let mut nodes = Vec::new();
                 for decision in self.store.decisions(plan)? {
                     let enforcements = match decision.kind {
-                        DecisionKind::InvariantEnforced => self.store.enforcements(plan, decision.id)?,
+                        DecisionKind::InvariantEnforced => {
+                            self.store.enforcements(plan, decision.id)?
+                        }
                         DecisionKind::ConflictResolved => Vec::new(),
                     };
-                    nodes.push(DecisionNode { decision, enforcements });
+                    nodes.push(DecisionNode {
+                        decision,
+                        enforcements,
+                    });
                 }
                 Reply::Decisions(nodes)
             }
             Call::Events { since, limit } => Reply::Events(self.store.events(since, limit)?),
             Call::LogVerify => Reply::Log(self.store.verify_log()?),
             other => {
-                return Err(EngineError::Failed(format!("{other:?} is no read; please report it")));
+                return Err(EngineError::Failed(format!(
+                    "{other:?} is no read; please report it"
+                )));
             }
         })
     }

@@ -12,7 +12,9 @@ use super::{InvariantId, PlanId, Remedy, Scope, Severity};
 #[serde(tag = "effect", rename_all = "lowercase")]
 pub enum Effect {
     /// Write or create a file.
-    Change { path: PathBuf },
+    Change {
+        path: PathBuf,
+    },
     Delete {
         path: PathBuf,
     },
@@ -24,7 +26,9 @@ pub enum Effect {
         path: PathBuf,
     },
     /// A command whose effects are not known.
-    Opaque { command: String },
+    Opaque {
+        command: String,
+    },
 }
 
 impl Effect {
@@ -106,6 +110,9 @@ pub struct Strike {
     pub invariant_id: InvariantId,
     pub signature: Signature,
     pub count: u32,
+    /// The count that halts; `None` when none does.
+    #[serde(default)]
+    pub limit: Option<u32>,
     pub last_at: Timestamp,
     /// The calls that were counted last, so that a repeated call is not counted again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -15,9 +15,15 @@ pub const GENESIS_HASH: &str = "000000000000000000000000000000000000000000000000
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum PlanChange {
-    Entered { phase: Phase },
-    Blocked { transition: Transition },
-    Halted { reason: String },
+    Entered {
+        phase: Phase,
+    },
+    Blocked {
+        transition: Transition,
+    },
+    Halted {
+        reason: String,
+    },
     /// A person resumed it; these counts start again.
     Resumed {
         cleared: Vec<(InvariantId, Signature)>,
@@ -162,7 +168,11 @@ mod tests {
             decisions: Vec::new(),
             violated_ids: Vec::new(),
         };
-        let event = Event { seq: 7, at: Timestamp::UNIX_EPOCH, kind };
+        let event = Event {
+            seq: 7,
+            at: Timestamp::UNIX_EPOCH,
+            kind,
+        };
         let json = serde_json::to_value(&event).unwrap();
         assert_eq!(json["event"], event.kind.name());
         assert_eq!(json["seq"], 7);

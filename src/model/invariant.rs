@@ -476,18 +476,32 @@ mod tests {
         }
         assert_eq!(
             layer(json!({"layer": "judgment"})).unwrap(),
-            Layer::Judgment { checkpoint: Checkpoint::AtSatisfaction }
+            Layer::Judgment {
+                checkpoint: Checkpoint::AtSatisfaction
+            }
         );
     }
 
     #[test]
     fn a_wrong_form_says_what_to_do() {
         for (value, part) in [
-            (json!({"layer": "letter", "untouched": "a", "no_edits_outside": ["b"]}), "write two invariants"),
+            (
+                json!({"layer": "letter", "untouched": "a", "no_edits_outside": ["b"]}),
+                "write two invariants",
+            ),
             (json!({"layer": "letter"}), "needs a check"),
-            (json!({"layer": "letter", "no_edits_outside": []}), "at least one pattern"),
-            (json!({"layer": "plain", "untouched": "a"}), "belongs to the letter layer"),
-            (json!({"layer": "assent", "checkpoint": "each_edit"}), "belongs to the judgment layer"),
+            (
+                json!({"layer": "letter", "no_edits_outside": []}),
+                "at least one pattern",
+            ),
+            (
+                json!({"layer": "plain", "untouched": "a"}),
+                "belongs to the letter layer",
+            ),
+            (
+                json!({"layer": "assent", "checkpoint": "each_edit"}),
+                "belongs to the judgment layer",
+            ),
         ] {
             let error = layer(value).unwrap_err();
             assert!(error.contains(part), "{error}");
@@ -499,7 +513,10 @@ mod tests {
         assert_eq!("each_edit".parse(), Ok(Checkpoint::EachEdit));
         let five = "each_n_iterations=5".parse::<Checkpoint>().unwrap();
         assert_eq!(five.to_string(), "each_n_iterations=5");
-        assert_eq!("each_n_iterations=0".parse::<Checkpoint>(), Err(ModelError::ZeroIterations));
+        assert_eq!(
+            "each_n_iterations=0".parse::<Checkpoint>(),
+            Err(ModelError::ZeroIterations)
+        );
         assert!("sometimes".parse::<Checkpoint>().is_err());
     }
 
@@ -523,6 +540,9 @@ mod tests {
         assert_eq!(json["source"], "local/my-app");
         assert_eq!(json["origin"], "promoted from action local/x");
         assert_eq!(json["no_edits_outside"], json!(["src/**"]));
-        assert_eq!(serde_json::from_value::<Invariant>(json).unwrap(), invariant);
+        assert_eq!(
+            serde_json::from_value::<Invariant>(json).unwrap(),
+            invariant
+        );
     }
 }

@@ -104,7 +104,10 @@ mod tests {
 
     #[test]
     fn a_name_is_trimmed_and_kept() {
-        assert_eq!(ProjectName::new(" local/my-app ").unwrap().as_str(), "local/my-app");
+        assert_eq!(
+            ProjectName::new(" local/my-app ").unwrap().as_str(),
+            "local/my-app"
+        );
     }
 
     #[test]
@@ -118,6 +121,11 @@ mod tests {
             let error = ProjectName::new(name).unwrap_err().to_string();
             assert!(error.contains(part), "{name:?}: {error}");
         }
-        assert!(ActionName::new(&"x".repeat(201)).unwrap_err().to_string().contains("200"));
+        assert!(
+            ActionName::new(&"x".repeat(201))
+                .unwrap_err()
+                .to_string()
+                .contains("200")
+        );
     }
 }

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{DecisionId, Invariant, InvariantId, PlanId, ScopeKind, Severity, Transition, ViolationId};
+use super::{
+    DecisionId, Invariant, InvariantId, PlanId, ScopeKind, Severity, Transition, ViolationId,
+};
 
 /// Two invariants with the same key, and how precedence settled it (CleverAgents seed).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,9 +67,15 @@ pub struct Decision {
 pub enum ViolationStatus {
     Open,
     /// A correction made it no longer true.
-    Corrected { resolved_at: Timestamp, by: String },
+    Corrected {
+        resolved_at: Timestamp,
+        by: String,
+    },
     /// A person let it stand, with a reason.
-    Waived { resolved_at: Timestamp, reason: String },
+    Waived {
+        resolved_at: Timestamp,
+        reason: String,
+    },
 }
 
 /// An invariant that does not hold (reference seed, with what a person needs to act on it).

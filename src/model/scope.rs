@@ -149,7 +149,10 @@ mod tests {
     fn json_has_scope_and_source() {
         let scope = Scope::new(ScopeKind::Project, "local/my-app").unwrap();
         let json = serde_json::to_value(&scope).unwrap();
-        assert_eq!(json, serde_json::json!({"scope": "project", "source": "local/my-app"}));
+        assert_eq!(
+            json,
+            serde_json::json!({"scope": "project", "source": "local/my-app"})
+        );
         assert_eq!(serde_json::from_value::<Scope>(json).unwrap(), scope);
     }
 
@@ -157,7 +160,13 @@ mod tests {
     fn a_scope_without_its_source_is_refused() {
         let error = Scope::new(ScopeKind::Project, " ").unwrap_err().to_string();
         assert!(error.contains("--project NAME"), "{error}");
-        assert!("planet".parse::<ScopeKind>().unwrap_err().to_string().contains("planet"));
+        assert!(
+            "planet"
+                .parse::<ScopeKind>()
+                .unwrap_err()
+                .to_string()
+                .contains("planet")
+        );
     }
 
     #[test]

@@ -128,7 +128,10 @@ mod tests {
     #[test]
     fn foreign_text_becomes_visible() {
         assert_eq!(visible("src/a.rs"), "src/a.rs");
-        assert_eq!(visible("a\u{1b}]52;c\u{7}b\u{202e}"), "a<U+001B>]52;c<U+0007>b<U+202E>");
+        assert_eq!(
+            visible("a\u{1b}]52;c\u{7}b\u{202e}"),
+            "a<U+001B>]52;c<U+0007>b<U+202E>"
+        );
         assert_eq!(visible("é\u{9b}x"), "é<U+009B>x");
     }
 

@@ -43,9 +43,10 @@ impl Filter {
         };
         let matcher = match mode {
             _ if pattern.is_empty() => Matcher::All,
-            FilterMode::Fuzzy => {
-                Matcher::Fuzzy(Box::new(SkimMatcherV2::default().smart_case()), pattern.to_owned())
-            }
+            FilterMode::Fuzzy => Matcher::Fuzzy(
+                Box::new(SkimMatcherV2::default().smart_case()),
+                pattern.to_owned(),
+            ),
             FilterMode::Regex => RegexBuilder::new(pattern)
                 .case_insensitive(!pattern.chars().any(char::is_uppercase))
                 .size_limit(1 << 20)
@@ -56,7 +57,10 @@ impl Filter {
                     fault: fault(pattern, &error),
                 })?,
         };
-        Ok(Self { inverse: inverse && !pattern.is_empty(), matcher })
+        Ok(Self {
+            inverse: inverse && !pattern.is_empty(),
+            matcher,
+        })
     }
 
     /// Whether `line` stays in the list.
@@ -76,7 +80,12 @@ fn fault(pattern: &str, error: &regex::Error) -> String {
     let column = report
         .lines()
         .find(|line| line.trim_start().starts_with('^'))
-        .map(|line| line.chars().take_while(|c| *c != '^').count().saturating_sub(3));
+        .map(|line| {
+            line.chars()
+                .take_while(|c| *c != '^')
+                .count()
+                .saturating_sub(3)
+        });
     let reason = report
         .lines()
         .last()
@@ -98,7 +107,11 @@ mod tests {
 
     #[test]
     fn regex_is_the_default_with_smart_case_and_inverse() {
-        assert!(matches("data.*safe", FilterMode::Regex, "Data must stay SAFE"));
+        assert!(matches(
+            "data.*safe",
+            FilterMode::Regex,
+            "Data must stay SAFE"
+        ));
         assert!(!matches("Data.*safe", FilterMode::Regex, "data is safe"));
         assert!(!matches("!data", FilterMode::Regex, "data"));
         assert!(matches("!data", FilterMode::Regex, "other"));
@@ -107,14 +120,21 @@ mod tests {
 
     #[test]
     fn fuzzy_takes_letters_in_order() {
-        assert!(matches("tsync", FilterMode::Fuzzy, "tests/test_sync.py is untouched"));
+        assert!(matches(
+            "tsync",
+            FilterMode::Fuzzy,
+            "tests/test_sync.py is untouched"
+        ));
         assert!(!matches("zzz", FilterMode::Fuzzy, "tests/test_sync.py"));
     }
 
     #[test]
     fn a_wrong_expression_says_where() {
         let error = Filter::new("ab(c", FilterMode::Regex).err().unwrap();
-        assert!(error.fault.starts_with("column 3: unclosed group"), "{error}");
+        assert!(
+            error.fault.starts_with("column 3: unclosed group"),
+            "{error}"
+        );
         assert!(Filter::new("a{1000000}{10000}", FilterMode::Regex).is_err());
     }
 }

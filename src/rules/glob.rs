@@ -38,7 +38,9 @@ pub enum GlobFault {
     Hidden(String),
     #[error("alternations are nested deeper than {MAX_DEPTH}; write several patterns")]
     TooDeep,
-    #[error("the parameter {{{0}}} is not bound; bind it with `plan use --set {0}=VALUE`, or write `\\{{{0}}}` for a folder of that name")]
+    #[error(
+        "the parameter {{{0}}} is not bound; bind it with `plan use --set {0}=VALUE`, or write `\\{{{0}}}` for a folder of that name"
+    )]
     UnboundParameter(String),
     #[error("`~` needs a home folder, and none is known; write the path in full")]
     NoHome,
@@ -57,7 +59,10 @@ enum Token {
     DoubleStar,
     /// `**/` as a whole part: any number of parts, none too.
     AnyParts,
-    Class { negated: bool, ranges: Vec<(char, char)> },
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
     Alternation(Vec<Vec<Token>>),
 }
 
@@ -87,8 +92,10 @@ impl Glob {
         if pattern.trim().is_empty() {
             return Err(fail(1, GlobFault::Empty));
         }
-        if let Some((at, name)) =
-            chars.iter().enumerate().find_map(|(i, c)| hidden_char_name(*c).map(|n| (i, n)))
+        if let Some((at, name)) = chars
+            .iter()
+            .enumerate()
+            .find_map(|(i, c)| hidden_char_name(*c).map(|n| (i, n)))
         {
             return Err(fail(at + 1, GlobFault::Hidden(name)));
         }
@@ -108,7 +115,11 @@ impl Glob {
         let body = &chars[start..];
 
         let read = |literal_signs| {
-            let mut parser = Parser { chars: body, at: 0, literal_signs };
+            let mut parser = Parser {
+                chars: body,
+                at: 0,
+                literal_signs,
+            };
             parser
                 .sequence(0, false)
                 .map_err(|(at, fault)| fail(start + at + 1, fault))
@@ -127,7 +138,11 @@ impl Glob {
         let regex = format!(r"\A(?:{prefix}(?:{}))\z", readings.join("|"));
         // Compiled once here, so that a pattern that is accepted is one that works.
         regex::bytes::Regex::new(&regex).map_err(|_| fail(1, GlobFault::TooLarge))?;
-        Ok(Self { absolute, regex, literal_prefix })
+        Ok(Self {
+            absolute,
+            regex,
+            literal_prefix,
+        })
     }
 }
 
@@ -371,7 +386,10 @@ fn expression(tokens: &[Token]) -> String {
 fn class_expression(negated: bool, ranges: &[(char, char)]) -> String {
     let mut set = String::new();
     for (from, to) in ranges {
-        set.push_str(&format!("\\x{{{:x}}}-\\x{{{:x}}}", *from as u32, *to as u32));
+        set.push_str(&format!(
+            "\\x{{{:x}}}-\\x{{{:x}}}",
+            *from as u32, *to as u32
+        ));
     }
     if negated {
         format!("[^/{set}]")
@@ -386,28 +404,54 @@ mod tests {
 
     fn matches(pattern: &str, path: &str) -> bool {
         let glob = Glob::parse(pattern, Some(Path::new("/home/mira"))).unwrap();
-        regex::bytes::Regex::new(&glob.regex).unwrap().is_match(path.as_bytes())
+        regex::bytes::Regex::new(&glob.regex)
+            .unwrap()
+            .is_match(path.as_bytes())
     }
 
     #[test]
     fn what_each_sign_matches() {
         for (pattern, yes, no) in [
-            ("src/**", vec!["src/a", "src/a/b.rs"], vec!["src", "src/", "srcs/a", "vendor/src/x"]),
-            ("docs/*.md", vec!["docs/a.md", "docs/.md"], vec!["docs/a/b.md", "docs/a.mdx"]),
+            (
+                "src/**",
+                vec!["src/a", "src/a/b.rs"],
+                vec!["src", "src/", "srcs/a", "vendor/src/x"],
+            ),
+            (
+                "docs/*.md",
+                vec!["docs/a.md", "docs/.md"],
+                vec!["docs/a/b.md", "docs/a.mdx"],
+            ),
             ("**/x", vec!["x", "a/x", "a/b/x"], vec!["ax", "a/xb"]),
-            ("a/**/b", vec!["a/b", "a/c/b", "a/c/d/b"], vec!["ab", "a/cb"]),
+            (
+                "a/**/b",
+                vec!["a/b", "a/c/b", "a/c/d/b"],
+                vec!["ab", "a/cb"],
+            ),
             ("**", vec!["a", "a/b"], vec![]),
-            ("src/**.rs", vec!["src/a.rs", "src/a/b.rs"], vec!["src/a.py"]),
+            (
+                "src/**.rs",
+                vec!["src/a.rs", "src/a/b.rs"],
+                vec!["src/a.py"],
+            ),
             ("?.rs", vec!["a.rs", "é.rs"], vec!["ab.rs", "/.rs", ".rs"]),
             ("[a-c]x", vec!["ax", "cx"], vec!["dx", "x"]),
             ("[!a]x", vec!["bx"], vec!["ax", "/x"]),
             ("{a,b/c}.rs", vec!["a.rs", "b/c.rs"], vec!["c.rs"]),
             ("./src/a", vec!["src/a"], vec!["./src/a"]),
-            ("migrations/", vec!["migrations/1.sql"], vec!["migrations2/1.sql"]),
+            (
+                "migrations/",
+                vec!["migrations/1.sql"],
+                vec!["migrations2/1.sql"],
+            ),
             ("/etc/*", vec!["/etc/hosts"], vec!["etc/hosts"]),
             ("~/x", vec!["/home/mira/x"], vec!["x", "~/x"]),
             ("a\\*b", vec!["a*b"], vec!["axb"]),
-            ("tests/test_sync.py", vec!["tests/test_sync.py"], vec!["tests/test_syncXpy"]),
+            (
+                "tests/test_sync.py",
+                vec!["tests/test_sync.py"],
+                vec!["tests/test_syncXpy"],
+            ),
         ] {
             for path in yes {
                 assert!(matches(pattern, path), "{pattern} should match {path}");
@@ -454,9 +498,15 @@ mod tests {
             assert_eq!(error.column, column, "{error}");
             assert!(error.to_string().contains(part), "{error}");
         }
-        assert_eq!(Glob::parse("~/x", None).unwrap_err().fault, GlobFault::NoHome);
+        assert_eq!(
+            Glob::parse("~/x", None).unwrap_err().fault,
+            GlobFault::NoHome
+        );
         let deep = format!("{}a{}", "{b,".repeat(9), "}".repeat(9));
-        assert_eq!(Glob::parse(&deep, None).unwrap_err().fault, GlobFault::TooDeep);
+        assert_eq!(
+            Glob::parse(&deep, None).unwrap_err().fault,
+            GlobFault::TooDeep
+        );
     }
 
     #[test]

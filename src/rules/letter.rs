@@ -80,7 +80,11 @@ impl LetterSet {
                     regex.push_str(r"(?:/(?s-u:.)*)?\z");
                     prefix = Some((glob.absolute, glob.literal_prefix));
                 }
-                let list = if glob.absolute { &mut absolute } else { &mut relative };
+                let list = if glob.absolute {
+                    &mut absolute
+                } else {
+                    &mut relative
+                };
                 list.push((regex, index as u32));
             }
             compiled.push(Compiled { untouched, prefix });
@@ -88,7 +92,14 @@ impl LetterSet {
         let build = |list: Vec<(String, u32)>| {
             Patterns::build(list, env.fold_case).map_err(|owner| {
                 let fault = super::glob::GlobFault::TooLarge;
-                (owner, GlobError { pattern: String::new(), column: 1, fault })
+                (
+                    owner,
+                    GlobError {
+                        pattern: String::new(),
+                        column: 1,
+                        fault,
+                    },
+                )
             })
         };
         Ok(Self {
@@ -135,7 +146,11 @@ impl Compiled {
         let Some((absolute, prefix)) = &self.prefix else {
             return false;
         };
-        let folder = if *absolute { Some(place.absolute) } else { place.relative };
+        let folder = if *absolute {
+            Some(place.absolute)
+        } else {
+            place.relative
+        };
         folder.is_some_and(|folder| {
             prefix
                 .as_bytes()
@@ -175,7 +190,10 @@ mod tests {
     use super::*;
 
     fn set(checks: &[LetterCheck]) -> LetterSet {
-        let env = PatternEnv { home: Some(Path::new("/home/mira")), fold_case: false };
+        let env = PatternEnv {
+            home: Some(Path::new("/home/mira")),
+            fold_case: false,
+        };
         LetterSet::compile(checks, env).unwrap()
     }
 
@@ -188,16 +206,29 @@ mod tests {
     }
 
     fn inside(path: &str) -> Place<'_> {
-        Place { relative: Some(path.as_bytes()), absolute: b"/w/?", scratch: false, subtree: false }
+        Place {
+            relative: Some(path.as_bytes()),
+            absolute: b"/w/?",
+            scratch: false,
+            subtree: false,
+        }
     }
 
     fn elsewhere(path: &str, scratch: bool) -> Place<'_> {
-        Place { relative: None, absolute: path.as_bytes(), scratch, subtree: false }
+        Place {
+            relative: None,
+            absolute: path.as_bytes(),
+            scratch,
+            subtree: false,
+        }
     }
 
     #[test]
     fn both_forms_are_checked_at_once() {
-        let set = set(&[outside(&["src/**", "docs/*.md"]), untouched("tests/test_sync.py")]);
+        let set = set(&[
+            outside(&["src/**", "docs/*.md"]),
+            untouched("tests/test_sync.py"),
+        ]);
         for (path, broken) in [
             ("src/a.rs", vec![]),
             ("docs/a.md", vec![]),
@@ -222,8 +253,16 @@ mod tests {
     #[test]
     fn removing_a_folder_removes_the_guarded_file_in_it() {
         let set = set(&[untouched("tests/unit/test_sync.py")]);
-        for (folder, hit) in [("tests", true), ("tests/unit", true), ("test", false), ("src", false)] {
-            let place = Place { subtree: true, ..inside(folder) };
+        for (folder, hit) in [
+            ("tests", true),
+            ("tests/unit", true),
+            ("test", false),
+            ("src", false),
+        ] {
+            let place = Place {
+                subtree: true,
+                ..inside(folder)
+            };
             assert_eq!(!set.broken_by(place).is_empty(), hit, "{folder}");
             assert!(set.broken_by(inside(folder)).is_empty(), "{folder}");
         }
@@ -233,14 +272,20 @@ mod tests {
     fn outside_the_root_only_absolute_patterns_match() {
         let set = set(&[outside(&["**", "~/notes/*.md"]), untouched("/srv/db/**")]);
         assert_eq!(set.broken_by(elsewhere("/etc/hosts", false)), [0]);
-        assert!(set.broken_by(elsewhere("/home/mira/notes/a.md", false)).is_empty());
+        assert!(
+            set.broken_by(elsewhere("/home/mira/notes/a.md", false))
+                .is_empty()
+        );
         assert!(set.broken_by(elsewhere("/tmp/x", true)).is_empty());
         assert_eq!(set.broken_by(elsewhere("/srv/db/x", true)), [1]);
     }
 
     #[test]
     fn case_folds_where_the_file_system_folds_it() {
-        let env = PatternEnv { home: None, fold_case: true };
+        let env = PatternEnv {
+            home: None,
+            fold_case: true,
+        };
         let set = LetterSet::compile(&[untouched("tests/Sync.py")], env).unwrap();
         assert_eq!(set.broken_by(inside("TESTS/sync.PY")), [0]);
     }
@@ -254,7 +299,9 @@ mod tests {
 
     #[test]
     fn thousands_of_patterns_keep_their_owners() {
-        let checks: Vec<_> = (0..1000).map(|n| untouched(&format!("dir{n}/file{n}.py"))).collect();
+        let checks: Vec<_> = (0..1000)
+            .map(|n| untouched(&format!("dir{n}/file{n}.py")))
+            .collect();
         let set = set(&checks);
         assert_eq!(set.broken_by(inside("dir777/file777.py")), [777]);
         assert_eq!(set.len(), 1000);

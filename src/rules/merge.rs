@@ -49,8 +49,12 @@ pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
             });
         }
     }
-    merged.effective.sort_by_key(|k| listing_order(&k.invariant));
-    merged.shadowed.sort_by_key(|s| listing_order(&s.loser.invariant));
+    merged
+        .effective
+        .sort_by_key(|k| listing_order(&k.invariant));
+    merged
+        .shadowed
+        .sort_by_key(|s| listing_order(&s.loser.invariant));
     merged
 }
 
@@ -151,7 +155,12 @@ mod tests {
         merged
             .effective
             .iter()
-            .map(|k| (k.invariant.text.clone(), k.invariant.scope.kind().to_string()))
+            .map(|k| {
+                (
+                    k.invariant.text.clone(),
+                    k.invariant.scope.kind().to_string(),
+                )
+            })
             .collect()
     }
 
@@ -170,12 +179,18 @@ mod tests {
             ("Log all changes", "project"),
             ("Never delete production data", "global"),
         ];
-        assert_eq!(texts(&merged), expected.map(|(t, s)| (t.to_owned(), s.to_owned())));
+        assert_eq!(
+            texts(&merged),
+            expected.map(|(t, s)| (t.to_owned(), s.to_owned()))
+        );
         assert_eq!(merged.shadowed.len(), 1);
         let shadow = &merged.shadowed[0];
         assert_eq!(shadow.loser.invariant.scope, Scope::Global);
         assert_eq!(shadow.rationale, "project scope > global scope");
-        assert_eq!(shadow.record().resolution, "project-scope invariant takes precedence");
+        assert_eq!(
+            shadow.record().resolution,
+            "project-scope invariant takes precedence"
+        );
     }
 
     #[test]
@@ -223,11 +238,17 @@ mod tests {
         promoted.origin = Origin::PromotedFrom("local/a".parse().unwrap());
         let merged = run(vec![promoted, invariant(2, plan(), "x")]);
         assert_eq!(merged.effective[0].invariant.id.0.timestamp_ms(), 2);
-        assert_eq!(merged.shadowed[0].rationale, "attached to the plan directly > promoted");
+        assert_eq!(
+            merged.shadowed[0].rationale,
+            "attached to the plan directly > promoted"
+        );
 
         let merged = run(vec![invariant(2, plan(), "x"), invariant(1, plan(), "x")]);
         assert_eq!(merged.effective[0].invariant.id.0.timestamp_ms(), 1);
-        assert_eq!(merged.shadowed[0].rationale, "older plan invariant > newer one");
+        assert_eq!(
+            merged.shadowed[0].rationale,
+            "older plan invariant > newer one"
+        );
     }
 
     #[test]

@@ -90,7 +90,10 @@ mod tests {
         ] {
             assert_eq!(normalise_text(a), normalise_text(b), "{a} / {b}");
         }
-        assert_ne!(normalise_text("log all changes"), normalise_text("log all change"));
+        assert_ne!(
+            normalise_text("log all changes"),
+            normalise_text("log all change")
+        );
     }
 
     #[test]

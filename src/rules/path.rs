@@ -22,7 +22,9 @@ pub fn clean(path: &Path) -> PathBuf {
 pub fn absolute(path: &Path, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let text = path.to_string_lossy();
     let undone = match text.strip_prefix("file://") {
-        Some(rest) => PathBuf::from(percent_decoded(rest.strip_prefix("localhost").unwrap_or(rest))),
+        Some(rest) => PathBuf::from(percent_decoded(
+            rest.strip_prefix("localhost").unwrap_or(rest),
+        )),
         None => path.to_owned(),
     };
     match (undone.strip_prefix("~"), home) {
@@ -59,7 +61,10 @@ mod tests {
 
     #[test]
     fn dots_are_removed_by_text() {
-        assert_eq!(clean(Path::new("/w/src/../tests/./a")), Path::new("/w/tests/a"));
+        assert_eq!(
+            clean(Path::new("/w/src/../tests/./a")),
+            Path::new("/w/tests/a")
+        );
         assert_eq!(clean(Path::new("/../../x")), Path::new("/x"));
     }
 
@@ -76,7 +81,10 @@ mod tests {
 
     #[test]
     fn a_sibling_with_the_same_prefix_is_outside() {
-        assert_eq!(inside(Path::new("/w/a"), Path::new("/w")), Some(Path::new("a")));
+        assert_eq!(
+            inside(Path::new("/w/a"), Path::new("/w")),
+            Some(Path::new("a"))
+        );
         assert_eq!(inside(Path::new("/w-evil/a"), Path::new("/w")), None);
         assert_eq!(inside(Path::new("/w"), Path::new("/w")), None);
     }

@@ -89,12 +89,18 @@ impl Store {
             let body =
                 serde_json::to_string(event).map_err(|e| StoreError::Encode(e.to_string()))?;
             hash = chain(&hash, &body);
-            let value = encode(&Entry { hash: hash.clone(), body })?;
-            table.insert(event.seq, value.as_slice()).map_err(self.fail(doing))?;
+            let value = encode(&Entry {
+                hash: hash.clone(),
+                body,
+            })?;
+            table
+                .insert(event.seq, value.as_slice())
+                .map_err(self.fail(doing))?;
             last = event.seq;
         }
         let value = encode(&Head { seq: last, hash })?;
-        meta.insert("head", value.as_slice()).map_err(self.fail(doing))?;
+        meta.insert("head", value.as_slice())
+            .map_err(self.fail(doing))?;
         Ok(())
     }
 
@@ -107,16 +113,22 @@ impl Store {
         let read = self.db.begin_read().map_err(self.fail(doing))?;
         let table = read.open_table(EVENTS).map_err(self.fail(doing))?;
         let mut out = Vec::new();
-        for row in table.range(since.saturating_add(1)..).map_err(self.fail(doing))?.take(limit) {
+        for row in table
+            .range(since.saturating_add(1)..)
+            .map_err(self.fail(doing))?
+            .take(limit)
+        {
             let (seq, value) = row.map_err(self.fail(doing))?;
             let key = seq.value().to_string();
             let entry: Entry = decode(value.value(), &self.path, "events", &key)?;
-            out.push(serde_json::from_str(&entry.body).map_err(|e| StoreError::Record {
-                path: self.path.clone(),
-                table: "events".into(),
-                key,
-                fault: e.to_string(),
-            })?);
+            out.push(
+                serde_json::from_str(&entry.body).map_err(|e| StoreError::Record {
+                    path: self.path.clone(),
+                    table: "events".into(),
+                    key,
+                    fault: e.to_string(),
+                })?,
+            );
         }
         Ok(out)
     }
@@ -132,7 +144,12 @@ impl Store {
         let table = read.open_table(EVENTS).map_err(self.fail(doing))?;
         let mut hash = GENESIS_HASH.to_owned();
         let mut verified = 0;
-        let report = |verified, fault| Ok(LogReport { verified, first_fault: fault });
+        let report = |verified, fault| {
+            Ok(LogReport {
+                verified,
+                first_fault: fault,
+            })
+        };
         for row in table.iter().map_err(self.fail(doing))? {
             let (seq, value) = row.map_err(self.fail(doing))?;
             let seq = seq.value();
@@ -156,11 +173,17 @@ impl Store {
             verified = seq;
         }
         if verified < head_seq {
-            let cut = LogFault::CutTail { last: verified, expected: head_seq };
+            let cut = LogFault::CutTail {
+                last: verified,
+                expected: head_seq,
+            };
             return report(verified, Some(cut));
         }
         if hash != head_hash {
-            return report(verified.saturating_sub(1), Some(LogFault::Edited { seq: verified }));
+            return report(
+                verified.saturating_sub(1),
+                Some(LogFault::Edited { seq: verified }),
+            );
         }
         report(verified, None)
     }

@@ -9,8 +9,7 @@ mod log;
 mod tables;
 
 use std::{
-    fs,
-    io,
+    fs, io,
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
@@ -21,7 +20,7 @@ pub use error::StoreError;
 pub use log::{LogFault, LogReport};
 
 use crate::model::{
-    DecisionId, Decision, Enforcement, Event, Invariant, InvariantId, Plan, PlanId, Project,
+    Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, Plan, PlanId, Project,
     Session, Signature, Strike, Violation,
 };
 use codec::{decode, encode};
@@ -95,7 +94,12 @@ impl Store {
                 .create(folder)
                 .map_err(|e| StoreError::io(path, "create its folder", &e))?;
         }
-        match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        match fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+        {
             Ok(_) => {}
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(StoreError::io(path, "create it", &e)),
@@ -105,7 +109,10 @@ impl Store {
             .set_concurrency_mode(ConcurrencyMode::SingleWriter)
             .create(path)
             .map_err(|e| StoreError::open(path, e))?;
-        let store = Self { db, path: path.to_owned() };
+        let store = Self {
+            db,
+            path: path.to_owned(),
+        };
         store.prepare()?;
         Ok(store)
     }
@@ -138,7 +145,11 @@ impl Store {
         };
         match found {
             Some(SCHEMA) => Ok(()),
-            Some(found) => Err(StoreError::Schema { path: self.path.clone(), found, known: SCHEMA }),
+            Some(found) => Err(StoreError::Schema {
+                path: self.path.clone(),
+                found,
+                known: SCHEMA,
+            }),
             None => self.create_tables(),
         }
     }
@@ -149,7 +160,8 @@ impl Store {
         {
             let mut meta = txn.open_table(META).map_err(self.fail(doing))?;
             let value = encode(&SCHEMA)?;
-            meta.insert("schema", value.as_slice()).map_err(self.fail(doing))?;
+            meta.insert("schema", value.as_slice())
+                .map_err(self.fail(doing))?;
             for table in ROW_TABLES {
                 txn.open_table(table).map_err(self.fail(doing))?;
             }
@@ -170,7 +182,9 @@ impl Store {
             let mut table = txn.open_table(table).map_err(self.fail(doing))?;
             match value {
                 Some(value) => {
-                    table.insert(key.as_slice(), value.as_slice()).map_err(self.fail(doing))?;
+                    table
+                        .insert(key.as_slice(), value.as_slice())
+                        .map_err(self.fail(doing))?;
                 }
                 None => {
                     table.remove(key.as_slice()).map_err(self.fail(doing))?;
@@ -186,7 +200,9 @@ impl Store {
             if let Row::Invariant(invariant) = row {
                 let key = revision_key(invariant.id, invariant.revision);
                 let value = encode(invariant)?;
-                revisions.insert(key.as_slice(), value.as_slice()).map_err(self.fail(doing))?;
+                revisions
+                    .insert(key.as_slice(), value.as_slice())
+                    .map_err(self.fail(doing))?;
             }
         }
         drop(revisions);

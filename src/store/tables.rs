@@ -22,7 +22,15 @@ pub(super) const DECISIONS: RowTable = TableDefinition::new("decisions");
 pub(super) const ENFORCEMENTS: RowTable = TableDefinition::new("enforcements");
 
 pub(super) const ROW_TABLES: [RowTable; 9] = [
-    INVARIANTS, REVISIONS, PLANS, PROJECTS, SESSIONS, STRIKES, VIOLATIONS, DECISIONS, ENFORCEMENTS,
+    INVARIANTS,
+    REVISIONS,
+    PLANS,
+    PROJECTS,
+    SESSIONS,
+    STRIKES,
+    VIOLATIONS,
+    DECISIONS,
+    ENFORCEMENTS,
 ];
 
 /// The table, the key and the value of a row; no value removes the key.
@@ -51,7 +59,11 @@ pub(super) fn encode_row(row: &Row) -> Result<(RowTable, Vec<u8>, Option<Vec<u8>
             (DECISIONS, key, Some(encode(v)?))
         }
         Row::Enforcement(plan, v) => {
-            let parts = [plan.to_bytes(), v.decision_id.to_bytes(), v.invariant_id.to_bytes()];
+            let parts = [
+                plan.to_bytes(),
+                v.decision_id.to_bytes(),
+                v.invariant_id.to_bytes(),
+            ];
             (ENFORCEMENTS, parts.concat(), Some(encode(v)?))
         }
     })

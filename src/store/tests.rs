@@ -26,8 +26,14 @@ fn invariant(n: u64, revision: u32) -> Invariant {
 fn batch(first: u64, count: u64) -> Batch {
     let mut batch = Batch::default();
     for seq in first..first + count {
-        let kind = EventKind::InvariantAdded { invariant: invariant(seq, 1) };
-        batch.events.push(Event { seq, at: Timestamp::UNIX_EPOCH, kind });
+        let kind = EventKind::InvariantAdded {
+            invariant: invariant(seq, 1),
+        };
+        batch.events.push(Event {
+            seq,
+            at: Timestamp::UNIX_EPOCH,
+            kind,
+        });
         batch.rows.push(Row::Invariant(invariant(seq, 1)));
     }
     batch
@@ -46,7 +52,10 @@ fn what_was_committed_is_loaded_after_reopening() {
     drop(store);
     let store = Store::open(&dir.path().join("data/invar.redb")).unwrap();
     let loaded = store.load().unwrap();
-    assert_eq!(loaded.invariants, [invariant(1, 1), invariant(2, 1), invariant(3, 1)]);
+    assert_eq!(
+        loaded.invariants,
+        [invariant(1, 1), invariant(2, 1), invariant(3, 1)]
+    );
     assert_eq!(loaded.seq, 3);
     assert_eq!(store.events(1, 10).unwrap().len(), 2);
     assert_eq!(store.events(0, 1).unwrap()[0].seq, 1);
@@ -57,10 +66,18 @@ fn every_revision_is_kept() {
     let (_dir, store) = fresh();
     for revision in 1..=3 {
         let rows = vec![Row::Invariant(invariant(1, revision))];
-        store.commit(&Batch { events: Vec::new(), rows }).unwrap();
+        store
+            .commit(&Batch {
+                events: Vec::new(),
+                rows,
+            })
+            .unwrap();
     }
     let history = store.history(invariant(1, 1).id).unwrap();
-    assert_eq!(history.iter().map(|i| i.revision).collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(
+        history.iter().map(|i| i.revision).collect::<Vec<_>>(),
+        [1, 2, 3]
+    );
     assert_eq!(store.load().unwrap().invariants.len(), 1);
 }
 
@@ -77,7 +94,10 @@ fn a_second_writer_is_refused_with_a_sentence() {
     let (_dir, store) = fresh();
     let error = Store::open(store.path()).err().unwrap();
     assert!(matches!(error, StoreError::Locked { .. }));
-    assert!(error.to_string().contains("in use by another process"), "{error}");
+    assert!(
+        error.to_string().contains("in use by another process"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -85,11 +105,17 @@ fn a_newer_schema_is_refused() {
     let (_dir, store) = fresh();
     let path = store.path().to_owned();
     let txn = store.db.begin_write().unwrap();
-    txn.open_table(META).unwrap().insert("schema", encode(&9u32).unwrap().as_slice()).unwrap();
+    txn.open_table(META)
+        .unwrap()
+        .insert("schema", encode(&9u32).unwrap().as_slice())
+        .unwrap();
     txn.commit().unwrap();
     drop(store);
     let error = Store::open(&path).err().unwrap().to_string();
-    assert!(error.contains("schema 9") && error.contains("newer invar"), "{error}");
+    assert!(
+        error.contains("schema 9") && error.contains("newer invar"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -99,7 +125,11 @@ fn a_file_that_is_no_store_is_told() {
     fs::write(&path, "hello, I am a text file and no store at all").unwrap();
     let error = Store::open(&path).err().unwrap();
     assert!(!matches!(error, StoreError::Locked { .. }), "{error}");
-    assert_eq!(fs::read_to_string(&path).unwrap().len(), 43, "it is left as it was");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap().len(),
+        43,
+        "it is left as it was"
+    );
 }
 
 #[test]
@@ -108,19 +138,37 @@ fn an_unreadable_record_is_named_and_not_skipped() {
     store.commit(&batch(1, 2)).unwrap();
     let txn = store.db.begin_write().unwrap();
     let key = invariant(1, 1).id.to_bytes();
-    txn.open_table(INVARIANTS).unwrap().insert(key.as_slice(), b"\x01{".as_slice()).unwrap();
+    txn.open_table(INVARIANTS)
+        .unwrap()
+        .insert(key.as_slice(), b"\x01{".as_slice())
+        .unwrap();
     txn.commit().unwrap();
     let error = store.load().unwrap_err().to_string();
-    assert!(error.contains(&hex(&key)) && error.contains("`invariants`"), "{error}");
+    assert!(
+        error.contains(&hex(&key)) && error.contains("`invariants`"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_good_log_verifies() {
     let (_dir, store) = fresh();
-    assert_eq!(store.verify_log().unwrap(), LogReport { verified: 0, first_fault: None });
+    assert_eq!(
+        store.verify_log().unwrap(),
+        LogReport {
+            verified: 0,
+            first_fault: None
+        }
+    );
     store.commit(&batch(1, 3)).unwrap();
     store.commit(&batch(4, 2)).unwrap();
-    assert_eq!(store.verify_log().unwrap(), LogReport { verified: 5, first_fault: None });
+    assert_eq!(
+        store.verify_log().unwrap(),
+        LogReport {
+            verified: 5,
+            first_fault: None
+        }
+    );
 }
 
 #[test]
@@ -139,11 +187,23 @@ fn an_edit_a_deletion_and_a_cut_tail_are_told_apart() {
         bytes[at] = b'I';
         table.insert(3, bytes.as_slice()).unwrap();
     });
-    assert_eq!((edited.verified, edited.first_fault), (2, Some(LogFault::Edited { seq: 3 })));
+    assert_eq!(
+        (edited.verified, edited.first_fault),
+        (2, Some(LogFault::Edited { seq: 3 }))
+    );
     let deleted = tamper(&|table| drop(table.remove(2).unwrap()));
-    assert_eq!((deleted.verified, deleted.first_fault), (1, Some(LogFault::Deleted { seq: 2 })));
+    assert_eq!(
+        (deleted.verified, deleted.first_fault),
+        (1, Some(LogFault::Deleted { seq: 2 }))
+    );
     let cut = tamper(&|table| drop(table.remove(5).unwrap()));
-    assert_eq!(cut.first_fault, Some(LogFault::CutTail { last: 4, expected: 5 }));
+    assert_eq!(
+        cut.first_fault,
+        Some(LogFault::CutTail {
+            last: 4,
+            expected: 5
+        })
+    );
     let beyond = tamper(&|table| {
         let bytes = table.get(5).unwrap().unwrap().value().to_vec();
         table.insert(6, bytes.as_slice()).unwrap();

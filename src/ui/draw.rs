@@ -25,7 +25,7 @@ pub fn draw(model: &Model, theme: &Theme, buf: &mut Buffer) {
     title(model, theme, parts.title, buf);
     banner(model, theme, parts.banner, buf);
     if model.is_empty() {
-        panes::welcome(model, theme, &parts, buf);
+        panes::welcome(theme, &parts, buf);
     } else {
         panes::draw(model, theme, &parts, buf);
     }
@@ -68,7 +68,11 @@ fn title(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
         right.push((format!("{halted} halted"), theme.bad));
     }
     if blocked + halted > 0 {
-        let word = if blocked + halted == 1 { "needs you" } else { "need you" };
+        let word = if blocked + halted == 1 {
+            "needs you"
+        } else {
+            "need you"
+        };
         right.push((format!("{} {word}", blocked + halted), theme.strong));
     }
     if model.missed > 0 {
@@ -78,8 +82,9 @@ fn title(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let start = area.right().saturating_sub(wanted as u16);
     let mut x = put(buf, area.x + 1, area.y, area.width, "invar", theme.strong) + 2;
     let mut left = |text: &str, style| {
-        if x < start {
-            x = put(buf, x, area.y, start - x, text, style) + 2;
+        // One cell stays free before what stands on the right.
+        if x + 1 < start {
+            x = put(buf, x, area.y, start - x - 1, text, style) + 2;
         }
     };
     if let Some(notice) = &model.notice {
@@ -98,8 +103,14 @@ fn title(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
 }
 
 fn banner(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
-    let Some((tone, text)) = model.banner() else { return };
-    let style = if tone == Tone::Good { theme.banner_good } else { theme.banner_bad };
+    let Some((tone, text)) = model.banner() else {
+        return;
+    };
+    let style = if tone == Tone::Good {
+        theme.banner_good
+    } else {
+        theme.banner_bad
+    };
     buf.set_style(area, style);
     let halted = model.shown_plan().is_some_and(|p| p.is_halted());
     let (key, what) = match (halted, tone) {
@@ -111,7 +122,14 @@ fn banner(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let room = area.width.saturating_sub(hint.width() as u16 + 2);
     let line = format!(" {} {text}", theme.sign(tone));
     put(buf, area.x, area.y, room, &line, style);
-    put(buf, area.right() - hint.width() as u16, area.y, hint.width() as u16, &hint, style);
+    put(
+        buf,
+        area.right() - hint.width() as u16,
+        area.y,
+        hint.width() as u16,
+        &hint,
+        style,
+    );
 }
 
 /// The last line: a toast, the filter being typed, or the keys of the focused pane.
@@ -129,8 +147,21 @@ fn hints(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
         Pane::Plan => false,
     };
     if typing {
-        let keys = [("enter", "keep"), ("esc", "clear"), ("ctrl-t", "regex/fuzzy"), ("!", "invert")];
+        let keys = [
+            ("enter", "keep"),
+            ("esc", "clear"),
+            ("ctrl-t", "regex/fuzzy"),
+            ("!", "invert"),
+        ];
         return key_row(area, &keys, theme, buf);
+    }
+    if model.is_empty() {
+        return key_row(
+            area,
+            &[("a", "add"), ("?", "help"), ("q", "quit")],
+            theme,
+            buf,
+        );
     }
     let keys: Vec<(&str, &str)> = TABLE
         .iter()
@@ -149,6 +180,13 @@ pub(super) fn key_row(area: Rect, keys: &[(&str, &str)], theme: &Theme, buf: &mu
             break;
         }
         x = put(buf, x, area.y, area.width, key, theme.accent) + 1;
-        x = put(buf, x, area.y, area.right().saturating_sub(x), label, theme.dim) + 2;
+        x = put(
+            buf,
+            x,
+            area.y,
+            area.right().saturating_sub(x),
+            label,
+            theme.dim,
+        ) + 2;
     }
 }

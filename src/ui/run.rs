@@ -13,11 +13,12 @@ use crossterm::{
     execute,
     terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate},
 };
-use futures::{FutureExt, StreamExt};
+use futures::StreamExt;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
+    task::JoinHandle,
 };
 
 use super::{
@@ -55,7 +56,9 @@ pub struct Options {
 /// Why the terminal program could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum UiError {
-    #[error("invar needs a terminal to draw on; use `invar list`, `invar events` or `invar demo --plain` without one")]
+    #[error(
+        "invar needs a terminal to draw on; use `invar list`, `invar events` or `invar demo --plain` without one"
+    )]
     NoTerminal,
     #[error("the terminal cannot be used: {0}")]
     Terminal(#[from] io::Error),
@@ -131,17 +134,17 @@ async fn on_terminal(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut vanished = watch_terminal();
-    let mut input = EventStream::new();
+    let mut input = Input::start();
     let mut notices = options.notices.take();
     while !screen.quit {
-        let deadline = screen.next_frame();
+        let until_frame = screen.until_frame();
         tokio::select! {
             biased;
             _ = vanished.recv() => break,
             _ = hangup.recv() => break,
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            event = input.next() => match event {
+            event = input.events.recv() => match event {
                 Some(Ok(event)) => screen.input(event),
                 // The terminal's end is noticed by the thread that watches it.
                 Some(Err(error)) => return Err(error.into()),
@@ -156,12 +159,12 @@ async fn on_terminal(
                 screen.model.notice = Some(notice);
                 screen.dirty = true;
             },
-            () = tokio::time::sleep_until(deadline.into()), if screen.dirty => {}
+            () = tokio::time::sleep(until_frame), if screen.dirty => {}
         }
         // What waits is taken before the next frame, so that a flood costs few frames.
         for _ in 0..DRAIN {
-            if let Some(Some(Ok(event))) = input.next().now_or_never() {
-                screen.input(event);
+            if let Ok(event) = input.events.try_recv() {
+                screen.input(event?);
             } else if let Ok(event) = link.events.try_recv() {
                 screen.link(event)?;
             } else if let Ok(msg) = answered.try_recv() {
@@ -172,15 +175,43 @@ async fn on_terminal(
         }
         if std::mem::take(&mut screen.suspend) {
             // An event stream that is alive would read the shell's keys.
-            drop(input);
+            input.stop().await;
             screen.suspend_until_continued()?;
-            input = EventStream::new();
+            input = Input::start();
         }
-        if screen.dirty && Instant::now() >= screen.next_frame() {
+        if screen.dirty && screen.until_frame().is_zero() {
             screen.frame()?;
         }
     }
     Ok(())
+}
+
+/// The terminal's events through a channel: an event stream must not be polled in passing, or
+/// it forgets whom to wake.
+struct Input {
+    events: mpsc::Receiver<io::Result<TerminalEvent>>,
+    task: JoinHandle<()>,
+}
+
+impl Input {
+    fn start() -> Self {
+        let (sender, events) = mpsc::channel(DRAIN);
+        let task = tokio::spawn(async move {
+            let mut stream = EventStream::new();
+            while let Some(event) = stream.next().await {
+                if sender.send(event).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Self { events, task }
+    }
+
+    /// Lets go of the terminal's input.
+    async fn stop(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
 }
 
 async fn next_notice(notices: &mut Option<mpsc::Receiver<String>>) -> String {
@@ -213,7 +244,11 @@ impl Screen {
 
     fn link(&mut self, event: LinkEvent) -> Result<(), UiError> {
         match event {
-            LinkEvent::Up { handle, snapshot, hosting } => {
+            LinkEvent::Up {
+                handle,
+                snapshot,
+                hosting,
+            } => {
                 self.engine = Some(handle);
                 self.take(Msg::Up { snapshot, hosting });
             }
@@ -243,23 +278,29 @@ impl Screen {
                                 "there is no engine just now; try again in a moment".into(),
                             )),
                         };
-                        let _ = answers.send(Msg::Answer { purpose, answer: Box::new(answer) });
+                        let _ = answers.send(Msg::Answer {
+                            purpose,
+                            answer: Box::new(answer),
+                        });
                     });
                 }
             }
         }
     }
 
-    /// When the next frame may be drawn: at once after a pause.
-    fn next_frame(&self) -> Instant {
-        self.last_frame.map_or_else(Instant::now, |last| last + FRAME)
+    /// How long until the next frame may be drawn: not at all after a pause.
+    fn until_frame(&self) -> Duration {
+        self.last_frame
+            .map_or(Duration::ZERO, |last| FRAME.saturating_sub(last.elapsed()))
     }
 
     fn frame(&mut self) -> io::Result<()> {
         self.model.prepare();
         let (model, theme) = (&self.model, &self.theme);
         execute!(io::stdout(), BeginSynchronizedUpdate)?;
-        self.guard.terminal.draw(|frame| draw(model, theme, frame.buffer_mut()))?;
+        self.guard
+            .terminal
+            .draw(|frame| draw(model, theme, frame.buffer_mut()))?;
         execute!(io::stdout(), EndSynchronizedUpdate)?;
         self.dirty = false;
         self.last_frame = Some(Instant::now());
@@ -269,8 +310,7 @@ impl Screen {
     /// Ctrl-Z: the shell has the terminal until it continues this process. The engine goes on.
     fn suspend_until_continued(&mut self) -> io::Result<()> {
         self.guard.leave();
-        let stopped =
-            rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         self.guard.reenter()?;
         stopped.map_err(io::Error::from)?;
         let size = crossterm::terminal::size()?;
@@ -284,20 +324,28 @@ impl Screen {
 /// does not.
 fn watch_terminal() -> mpsc::Receiver<()> {
     let (sender, receiver) = mpsc::channel(1);
-    let _ = std::thread::Builder::new().name("hang-up".into()).spawn(move || {
-        loop {
-            let stdin = io::stdin();
-            let fd = stdin.as_fd();
-            let mut fds = [PollFd::new(&fd, PollFlags::empty())];
-            match poll(&mut fds, None) {
-                Ok(_) if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => break,
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(_) => break,
+    let _ = std::thread::Builder::new()
+        .name("hang-up".into())
+        .spawn(move || {
+            loop {
+                let stdin = io::stdin();
+                let fd = stdin.as_fd();
+                let mut fds = [PollFd::new(&fd, PollFlags::empty())];
+                match poll(&mut fds, None) {
+                    Ok(_)
+                        if fds[0]
+                            .revents()
+                            .intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) =>
+                    {
+                        break;
+                    }
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => break,
+                }
             }
-        }
-        let _ = sender.blocking_send(());
-        std::thread::sleep(GRACE);
-        std::process::exit(129);
-    });
+            let _ = sender.blocking_send(());
+            std::thread::sleep(GRACE);
+            std::process::exit(129);
+        });
     receiver
 }

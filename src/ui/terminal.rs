@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Stdout, Write},
+    mem::ManuallyDrop,
     panic,
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -19,7 +20,8 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while it is ours; dropping it gives it back.
 pub struct Guard {
-    pub terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: its own drop writes to a terminal that may be gone, and complains.
+    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl Guard {
@@ -30,7 +32,9 @@ impl Guard {
     pub fn enter() -> io::Result<Self> {
         enter_modes()?;
         match Terminal::new(CrosstermBackend::new(io::stdout())) {
-            Ok(terminal) => Ok(Self { terminal }),
+            Ok(terminal) => Ok(Self {
+                terminal: ManuallyDrop::new(terminal),
+            }),
             Err(error) => {
                 restore();
                 Err(error)

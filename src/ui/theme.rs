@@ -99,15 +99,23 @@ impl Theme {
             good: plain.fg(Color::Green),
             warning: plain.fg(Color::Magenta),
             bad: plain.fg(Color::Red),
-            banner_bad: plain.fg(Color::Red).add_modifier(Modifier::REVERSED | Modifier::BOLD),
-            banner_good: plain.fg(Color::Green).add_modifier(Modifier::REVERSED | Modifier::BOLD),
+            banner_bad: plain
+                .fg(Color::Red)
+                .add_modifier(Modifier::REVERSED | Modifier::BOLD),
+            banner_good: plain
+                .fg(Color::Green)
+                .add_modifier(Modifier::REVERSED | Modifier::BOLD),
             glyphs: UNICODE,
         }
     }
 
     /// No colour at all (`NO_COLOR`).
     pub fn monochrome() -> Self {
-        let strip = |style: Style| Style { fg: None, bg: None, ..style };
+        let strip = |style: Style| Style {
+            fg: None,
+            bg: None,
+            ..style
+        };
         let theme = Self::colours();
         Self {
             border_focused: strip(theme.border_focused).add_modifier(Modifier::BOLD),
@@ -130,14 +138,24 @@ impl Theme {
     /// What the environment asks for: `NO_COLOR`, and a locale or terminal without Unicode.
     pub fn from_env() -> Self {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let theme = if set("NO_COLOR").is_some() { Self::monochrome() } else { Self::colours() };
-        let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
+        let theme = if set("NO_COLOR").is_some() {
+            Self::monochrome()
+        } else {
+            Self::colours()
+        };
+        let locale = set("LC_ALL")
+            .or_else(|| set("LC_CTYPE"))
+            .or_else(|| set("LANG"));
         let speaks_unicode = locale.is_none_or(|locale| {
             let locale = locale.to_ascii_lowercase();
             locale.contains("utf-8") || locale.contains("utf8")
         });
         let poor_terminal = set("TERM").is_some_and(|term| term == "linux" || term == "dumb");
-        if speaks_unicode && !poor_terminal { theme } else { theme.ascii() }
+        if speaks_unicode && !poor_terminal {
+            theme
+        } else {
+            theme.ascii()
+        }
     }
 
     /// The style of a tone.

@@ -25,9 +25,12 @@ pub(super) fn run(args: &InstallArgs, add: bool) -> Outcome {
     let folder = if args.project {
         project_root(&cwd()?)
     } else {
-        std::env::var_os("HOME").filter(|h| !h.is_empty()).map(Into::into).ok_or_else(|| {
-            Failure::Failed("no home folder is known; set HOME, or use --project".into())
-        })?
+        std::env::var_os("HOME")
+            .filter(|h| !h.is_empty())
+            .map(Into::into)
+            .ok_or_else(|| {
+                Failure::Failed("no home folder is known; set HOME, or use --project".into())
+            })?
     };
     let path = install::claude_settings(&folder);
     let before = match fs::read_to_string(&path) {
@@ -58,11 +61,16 @@ pub(super) fn run(args: &InstallArgs, add: bool) -> Outcome {
         (false, _, false) => format!("{shown} has no hooks of invar\n"),
         (true, true, _) => format!("{shown} would be\n{after}"),
         (true, false, true) => {
-            format!("{shown} now asks invar before every action; running sessions follow within a second or two\n")
+            format!(
+                "{shown} now asks invar before every action; running sessions follow within a second or two\n"
+            )
         }
         (true, false, false) => format!("{shown} no longer asks invar\n"),
     };
-    Ok(Done::new(text, json!({"path": path, "changed": changed, "dry_run": args.dry_run})))
+    Ok(Done::new(
+        text,
+        json!({"path": path, "changed": changed, "dry_run": args.dry_run}),
+    ))
 }
 
 fn unwritable(path: &std::path::Path, error: &io::Error) -> Failure {

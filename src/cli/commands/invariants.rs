@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        Context, exit,
+        Context,
         args::{AddArgs, EditArgs, LayerArgs, ListArgs, RemoveArgs, ScopeArgs},
+        exit,
         output::{Done, Failure, confirm},
     },
     Outcome, cwd, plan_ref, project, table, unexpected,
@@ -36,8 +37,11 @@ impl ScopeArgs {
             (ScopeKind::Action, self.action.is_some()),
             (ScopeKind::Plan, self.plan.is_some()),
         ];
-        let mut kinds: Vec<ScopeKind> =
-            named.into_iter().filter(|(_, given)| *given).map(|(kind, _)| kind).collect();
+        let mut kinds: Vec<ScopeKind> = named
+            .into_iter()
+            .filter(|(_, given)| *given)
+            .map(|(kind, _)| kind)
+            .collect();
         if let Some(kind) = self.scope
             && !kinds.contains(&kind)
         {
@@ -54,7 +58,9 @@ impl ScopeArgs {
                 )));
             }
         };
-        let missing = || ModelError::MissingSource { scope: kind.as_str() };
+        let missing = || ModelError::MissingSource {
+            scope: kind.as_str(),
+        };
         Ok(Some(match kind {
             ScopeKind::Global => Wanted::Scope(Scope::Global),
             ScopeKind::Project => {
@@ -85,11 +91,17 @@ impl LayerArgs {
         Ok(if let Some(pattern) = &self.untouched {
             Some(Layer::Letter(LetterCheck::Untouched(pattern.clone())))
         } else if letter {
-            Some(Layer::Letter(LetterCheck::NoEditsOutside(self.no_edits_outside.clone())))
+            Some(Layer::Letter(LetterCheck::NoEditsOutside(
+                self.no_edits_outside.clone(),
+            )))
         } else if self.judgment {
-            Some(Layer::Judgment { checkpoint: self.checkpoint.unwrap_or_default() })
+            Some(Layer::Judgment {
+                checkpoint: self.checkpoint.unwrap_or_default(),
+            })
         } else if self.assent {
-            Some(Layer::Assent { when: self.when.clone() })
+            Some(Layer::Assent {
+                when: self.when.clone(),
+            })
         } else {
             None
         })
@@ -110,9 +122,16 @@ pub(super) fn add(context: &mut Context, args: AddArgs) -> Outcome {
         non_overridable: args.non_overridable,
         on_invariant_breach: args.on_invariant_breach,
     };
-    match context.call(Call::Add { invariant, cwd: cwd()?, plan })? {
+    match context.call(Call::Add {
+        invariant,
+        cwd: cwd()?,
+        plan,
+    })? {
         Reply::Added { invariant, notes } => {
-            let text = format!("added {} to {}: {}\n", invariant.id, invariant.scope, invariant.text);
+            let text = format!(
+                "added {} to {}: {}\n",
+                invariant.id, invariant.scope, invariant.text
+            );
             let mut done = Done::new(text, json!({"invariant": invariant}));
             done.notes = notes;
             Ok(done)
@@ -130,7 +149,11 @@ pub(super) fn edit(context: &mut Context, args: EditArgs) -> Outcome {
         },
         None => None,
     };
-    let layer = if args.plain { Some(Layer::Plain) } else { args.layer.layer()? };
+    let layer = if args.plain {
+        Some(Layer::Plain)
+    } else {
+        args.layer.layer()?
+    };
     let patch = InvariantPatch {
         text: args.text,
         scope,
@@ -149,11 +172,19 @@ pub(super) fn edit(context: &mut Context, args: EditArgs) -> Outcome {
 
 pub(super) fn remove(context: &mut Context, args: RemoveArgs) -> Outcome {
     if !args.yes {
-        let Reply::Invariant(invariant) = context.call(Call::Show { id: args.id.clone() })? else {
-            return Err(Failure::Failed("the engine did not show the invariant; try again".into()));
+        let Reply::Invariant(invariant) = context.call(Call::Show {
+            id: args.id.clone(),
+        })?
+        else {
+            return Err(Failure::Failed(
+                "the engine did not show the invariant; try again".into(),
+            ));
         };
-        let question =
-            format!("Remove \"{}\" ({})?", visible(&invariant.text), visible(&invariant.scope.to_string()));
+        let question = format!(
+            "Remove \"{}\" ({})?",
+            visible(&invariant.text),
+            visible(&invariant.scope.to_string())
+        );
         match confirm(&question) {
             Some(true) => {}
             Some(false) => {
@@ -178,7 +209,10 @@ pub(super) fn restore(context: &mut Context, id: String) -> Outcome {
 fn changed(reply: Reply, verb: &str) -> Outcome {
     match reply {
         Reply::Invariant(invariant) => {
-            let text = format!("{verb} {} of {}: {}\n", invariant.id, invariant.scope, invariant.text);
+            let text = format!(
+                "{verb} {} of {}: {}\n",
+                invariant.id, invariant.scope, invariant.text
+            );
             Ok(Done::new(text, json!({"invariant": invariant})))
         }
         other => Err(unexpected(&other)),
@@ -187,7 +221,9 @@ fn changed(reply: Reply, verb: &str) -> Outcome {
 
 pub(super) fn show(context: &mut Context, id: String) -> Outcome {
     let Reply::Invariant(i) = context.call(Call::Show { id })? else {
-        return Err(Failure::Failed("the engine did not show the invariant; try again".into()));
+        return Err(Failure::Failed(
+            "the engine did not show the invariant; try again".into(),
+        ));
     };
     let mut rows = vec![
         ("id", i.id.to_string()),
@@ -202,7 +238,14 @@ pub(super) fn show(context: &mut Context, id: String) -> Outcome {
         rows.push(("checkpoint", checkpoint.to_string()));
     }
     if let Layer::Assent { when } = &i.layer {
-        rows.push(("when", if when.is_empty() { "at apply".into() } else { when.join(", ") }));
+        rows.push((
+            "when",
+            if when.is_empty() {
+                "at apply".into()
+            } else {
+                when.join(", ")
+            },
+        ));
     }
     rows.extend([
         ("severity", i.severity.as_str().to_owned()),
@@ -212,20 +255,29 @@ pub(super) fn show(context: &mut Context, id: String) -> Outcome {
         ("revision", i.revision.to_string()),
         ("origin", i.origin.to_string()),
     ]);
-    let text: String =
-        rows.iter().map(|(name, value)| format!("{name:<16} {}\n", visible(value))).collect();
+    let text: String = rows
+        .iter()
+        .map(|(name, value)| format!("{name:<16} {}\n", visible(value)))
+        .collect();
     Ok(Done::new(text, json!({"invariant": i})))
 }
 
 pub(super) fn history(context: &mut Context, id: String) -> Outcome {
     let Reply::Invariants(revisions) = context.call(Call::History { id })? else {
-        return Err(Failure::Failed("the engine gave no history; try again".into()));
+        return Err(Failure::Failed(
+            "the engine gave no history; try again".into(),
+        ));
     };
     let rows: Vec<Vec<String>> = revisions
         .iter()
         .map(|i| {
             let state = if i.active { "active" } else { "removed" };
-            vec![i.revision.to_string(), state.into(), i.scope.to_string(), i.text.clone()]
+            vec![
+                i.revision.to_string(),
+                state.into(),
+                i.scope.to_string(),
+                i.text.clone(),
+            ]
         })
         .collect();
     let text = table(&["REVISION", "STATE", "SCOPE", "TEXT"], &rows);
@@ -250,8 +302,14 @@ pub(super) fn list(context: &mut Context, args: ListArgs) -> Outcome {
         None => (None, None),
     };
     let scope_name = scope.as_ref().map(ToString::to_string);
-    let reply = context.call(Call::List { scope, plan, removed: args.all })?;
-    let Reply::Invariants(mut invariants) = reply else { return Err(unexpected(&reply)) };
+    let reply = context.call(Call::List {
+        scope,
+        plan,
+        removed: args.all,
+    })?;
+    let Reply::Invariants(mut invariants) = reply else {
+        return Err(unexpected(&reply));
+    };
     invariants.retain(keep);
     let text = match invariants.is_empty() {
         true if filter.is_some() || args.layer.is_some() => "no invariant matches\n".to_owned(),
@@ -262,11 +320,7 @@ pub(super) fn list(context: &mut Context, args: ListArgs) -> Outcome {
     Ok(Done::new(text, data))
 }
 
-fn effective(
-    context: &mut Context,
-    args: &ListArgs,
-    keep: impl Fn(&Invariant) -> bool,
-) -> Outcome {
+fn effective(context: &mut Context, args: &ListArgs, keep: impl Fn(&Invariant) -> bool) -> Outcome {
     let of = match args.scope.wanted()? {
         Some(Wanted::Plan(plan)) => EffectiveOf::Plan(plan),
         Some(Wanted::Scope(Scope::Project(name))) => EffectiveOf::Project(name),
@@ -287,7 +341,9 @@ fn effective(
         EffectiveOf::Plan(_) => "plan",
     };
     let reply = context.call(Call::Effective { of })?;
-    let Reply::Effective(mut set) = reply else { return Err(unexpected(&reply)) };
+    let Reply::Effective(mut set) = reply else {
+        return Err(unexpected(&reply));
+    };
     set.invariants.retain(&keep);
     set.conflicts_resolved.retain(|r| keep(&r.overridden));
     let mut text = match set.invariants.is_empty() {
@@ -310,9 +366,7 @@ fn effective(
             .collect();
         text.push_str(&table(&["ID", "SCOPE", "WHY", "TEXT"], &rows));
     }
-    let side = |i: &Invariant| {
-        json!({"id": i.id, "text": i.text, "scope": i.scope.kind(), "source": i.scope.source()})
-    };
+    let side = |i: &Invariant| json!({"id": i.id, "text": i.text, "scope": i.scope.kind(), "source": i.scope.source()});
     let conflicts: Vec<Value> = set
         .conflicts_resolved
         .iter()

@@ -14,10 +14,7 @@ use super::{
     output::{Done, Failure, Output},
 };
 use crate::{
-    engine::{
-        Call, EngineError, Reply,
-        protocol::PlanRef,
-    },
+    engine::{Call, EngineError, Reply, protocol::PlanRef},
     model::ProjectName,
 };
 
@@ -62,9 +59,9 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Uninstall(args) => install::run(&args, false),
         Command::Paths => Ok(paths(context)),
         // The program's face picks these before it comes here.
-        Command::Demo(_) | Command::Hook(_) => {
-            Err(Failure::Failed("this command has its own way to run; please report it".into()))
-        }
+        Command::Demo(_) | Command::Hook(_) => Err(Failure::Failed(
+            "this command has its own way to run; please report it".into(),
+        )),
     }
 }
 
@@ -76,7 +73,9 @@ fn paths(context: &Context) -> Done {
         ("logs", &places.logs),
         ("socket", &places.socket),
     ];
-    let text = rows.map(|(name, path)| format!("{name:<7} {}\n", path.display())).concat();
+    let text = rows
+        .map(|(name, path)| format!("{name:<7} {}\n", path.display()))
+        .concat();
     let data = json!({
         "store": places.store, "config": places.config, "logs": places.logs,
         "socket": places.socket,
@@ -87,7 +86,9 @@ fn paths(context: &Context) -> Done {
 /// The directory that the command was started in.
 fn cwd() -> Result<std::path::PathBuf, Failure> {
     std::env::current_dir().map_err(|e| {
-        Failure::Failed(format!("the current directory is not known: {e}; go to one that exists"))
+        Failure::Failed(format!(
+            "the current directory is not known: {e}; go to one that exists"
+        ))
     })
 }
 
@@ -118,10 +119,17 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     use unicode_width::UnicodeWidthStr;
     let shown: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.iter().map(|c| crate::model::visible(c).replace("<U+000A>", " ")).collect())
+        .map(|row| {
+            row.iter()
+                .map(|c| crate::model::visible(c).replace("<U+000A>", " "))
+                .collect()
+        })
         .collect();
     let width = |column: usize| {
-        let cells = shown.iter().filter_map(|r| r.get(column)).map(|c| c.width());
+        let cells = shown
+            .iter()
+            .filter_map(|r| r.get(column))
+            .map(|c| c.width());
         cells.chain([head[column].width()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();

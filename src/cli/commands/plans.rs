@@ -20,7 +20,9 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
         PlanCommand::Use(args) => plan_use(context, args),
         PlanCommand::List => {
             let reply = context.call(Call::PlanList)?;
-            let Reply::Plans(plans) = reply else { return Err(unexpected(&reply)) };
+            let Reply::Plans(plans) = reply else {
+                return Err(unexpected(&reply));
+            };
             let rows: Vec<Vec<String>> = plans.iter().map(plan_row).collect();
             let text = match plans.is_empty() {
                 true => "no plans; make one with `invar plan use ACTION --project NAME`\n".into(),
@@ -39,11 +41,15 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
         PlanCommand::Execute(arg) => transition(context, arg.plan, Transition::ExecutePlan),
         PlanCommand::Apply(arg) => transition(context, arg.plan, Transition::ApplyPlan),
         PlanCommand::Resume(arg) => {
-            let call = Call::PlanResume { plan: plan_ref(arg.plan)? };
+            let call = Call::PlanResume {
+                plan: plan_ref(arg.plan)?,
+            };
             plan_changed(context.call(call)?, "resumed")
         }
         PlanCommand::Cancel(arg) => {
-            let call = Call::PlanCancel { plan: plan_ref(arg.plan)? };
+            let call = Call::PlanCancel {
+                plan: plan_ref(arg.plan)?,
+            };
             plan_changed(context.call(call)?, "cancelled")
         }
     }
@@ -60,7 +66,9 @@ fn plan_use(context: &mut Context, args: PlanUseArgs) -> Outcome {
         Reply::PlanMade { plan, promoted } => {
             let text = format!(
                 "plan {} of {} in project {} is current; {promoted} invariants promoted from the action\n",
-                plan.id, visible(&args.action), plan.project
+                plan.id,
+                visible(&args.action),
+                plan.project
             );
             let data = json!({"plan_id": plan.id, "promoted": promoted, "plan": plan});
             Ok(Done::new(text, data))
@@ -83,10 +91,15 @@ fn transition(context: &mut Context, plan: String, transition: Transition) -> Ou
             for decision in &result.decisions {
                 text.push_str(&format!(
                     "  {}: \"{}\" of {}\n",
-                    decision.rationale, visible(&decision.loser.text), decision.loser.scope
+                    decision.rationale,
+                    visible(&decision.loser.text),
+                    decision.loser.scope
                 ));
             }
-            Ok(Done::new(text, json!({"plan_id": result.plan_id, "reconciliation": result})))
+            Ok(Done::new(
+                text,
+                json!({"plan_id": result.plan_id, "reconciliation": result}),
+            ))
         }
         other => Err(unexpected(&other)),
     }
@@ -103,7 +116,9 @@ fn plan_changed(reply: Reply, verb: &str) -> Outcome {
 }
 
 fn action_name(plan: &Plan) -> String {
-    plan.action.as_ref().map_or_else(|| "(automatic)".to_owned(), ToString::to_string)
+    plan.action
+        .as_ref()
+        .map_or_else(|| "(automatic)".to_owned(), ToString::to_string)
 }
 
 fn plan_row(plan: &Plan) -> Vec<String> {
@@ -140,14 +155,18 @@ fn plan_text(plan: &Plan) -> String {
     if let Some(reason) = &plan.halt_reason {
         rows.push(("halted", reason.clone()));
     }
-    rows.iter().map(|(name, value)| format!("{name:<11} {}\n", visible(value))).collect()
+    rows.iter()
+        .map(|(name, value)| format!("{name:<11} {}\n", visible(value)))
+        .collect()
 }
 
 pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome {
     match command {
         ProjectCommand::List => {
             let reply = context.call(Call::ProjectList)?;
-            let Reply::Projects(projects) = reply else { return Err(unexpected(&reply)) };
+            let Reply::Projects(projects) = reply else {
+                return Err(unexpected(&reply));
+            };
             let rows: Vec<Vec<String>> = projects
                 .iter()
                 .map(|p| {
@@ -157,7 +176,9 @@ pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome
                 })
                 .collect();
             let text = match projects.is_empty() {
-                true => "no projects yet; `invar plan use` or `invar project bind` names one\n".into(),
+                true => {
+                    "no projects yet; `invar plan use` or `invar project bind` names one\n".into()
+                }
                 false => table(&["PROJECT", "CURRENT PLAN", "DIRECTORIES"], &rows),
             };
             Ok(Done::new(text, json!({"projects": projects})))
@@ -190,21 +211,30 @@ pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome
 
 pub(super) fn status(context: &mut Context) -> Outcome {
     let project = project_named(context, None)?;
-    let plan = match context.call(Call::PlanShow { plan: plan_ref("@".into())? }) {
+    let plan = match context.call(Call::PlanShow {
+        plan: plan_ref("@".into())?,
+    }) {
         Ok(Reply::Plan(plan)) => plan,
         Ok(other) => return Err(unexpected(&other)),
         Err(crate::engine::EngineError::NotFound { .. }) => {
             let text = format!("{project}: no plan\n");
-            return Ok(Done::new(text, json!({"project": project, "plan": Value::Null})));
+            return Ok(Done::new(
+                text,
+                json!({"project": project, "plan": Value::Null}),
+            ));
         }
         Err(error) => return Err(error.into()),
     };
     let reference = plan_ref(plan.id.to_string())?;
-    let strikes = match context.call(Call::Strikes { plan: Some(reference.clone()) })? {
+    let strikes = match context.call(Call::Strikes {
+        plan: Some(reference.clone()),
+    })? {
         Reply::Strikes(strikes) => strikes.len(),
         other => return Err(unexpected(&other)),
     };
-    let open = match context.call(Call::Violations { plan: Some(reference) })? {
+    let open = match context.call(Call::Violations {
+        plan: Some(reference),
+    })? {
         Reply::Violations(all) => all.iter().filter(|v| v.is_open()).count(),
         other => return Err(unexpected(&other)),
     };

@@ -31,14 +31,20 @@ pub(super) fn enforce(context: &mut Context, args: EnforceArgs) -> Outcome {
                 result.resolved_invariants.len(),
                 result.violated_ids.len()
             );
-            Ok(Done::new(text, json!({"plan_id": result.plan_id, "reconciliation": result})))
+            Ok(Done::new(
+                text,
+                json!({"plan_id": result.plan_id, "reconciliation": result}),
+            ))
         }
         other => Err(unexpected(&other)),
     }
 }
 
 pub(super) fn resolve(context: &mut Context, args: ResolveArgs) -> Outcome {
-    let call = Call::Resolve { violation: args.violation, waive: args.reason };
+    let call = Call::Resolve {
+        violation: args.violation,
+        waive: args.reason,
+    };
     match context.call(call)? {
         Reply::Violation(violation) => {
             let text = format!(
@@ -64,7 +70,9 @@ fn status_word(status: &ViolationStatus) -> &'static str {
 pub(super) fn violations(context: &mut Context, plan: Option<String>) -> Outcome {
     let plan = plan.map(plan_ref).transpose()?;
     let reply = context.call(Call::Violations { plan })?;
-    let Reply::Violations(violations) = reply else { return Err(unexpected(&reply)) };
+    let Reply::Violations(violations) = reply else {
+        return Err(unexpected(&reply));
+    };
     let rows: Vec<Vec<String>> = violations
         .iter()
         .map(|v| {
@@ -87,7 +95,9 @@ pub(super) fn violations(context: &mut Context, plan: Option<String>) -> Outcome
 pub(super) fn strikes(context: &mut Context, plan: Option<String>) -> Outcome {
     let plan = plan.map(plan_ref).transpose()?;
     let reply = context.call(Call::Strikes { plan })?;
-    let Reply::Strikes(strikes) = reply else { return Err(unexpected(&reply)) };
+    let Reply::Strikes(strikes) = reply else {
+        return Err(unexpected(&reply));
+    };
     let rows: Vec<Vec<String>> = strikes
         .iter()
         .map(|s| {
@@ -109,17 +119,27 @@ pub(super) fn strikes(context: &mut Context, plan: Option<String>) -> Outcome {
 pub(super) fn decisions(context: &mut Context, plan: String) -> Outcome {
     let plan = plan_ref(plan)?;
     let reply = context.call(Call::Decisions { plan })?;
-    let Reply::Decisions(nodes) = reply else { return Err(unexpected(&reply)) };
+    let Reply::Decisions(nodes) = reply else {
+        return Err(unexpected(&reply));
+    };
     let mut text = String::new();
     for node in &nodes {
-        let indent = if node.decision.parent.is_some() { "  " } else { "" };
+        let indent = if node.decision.parent.is_some() {
+            "  "
+        } else {
+            ""
+        };
         text.push_str(&format!(
             "{indent}{} {}\n",
             node.decision.at,
             visible(&node.decision.summary)
         ));
         for record in &node.enforcements {
-            let word = if record.enforced { "enforced" } else { "violated" };
+            let word = if record.enforced {
+                "enforced"
+            } else {
+                "violated"
+            };
             text.push_str(&format!(
                 "  {} {word}: {}\n",
                 record.invariant_id,
@@ -135,7 +155,9 @@ pub(super) fn decisions(context: &mut Context, plan: String) -> Outcome {
 
 pub(super) fn log_verify(context: &mut Context) -> Outcome {
     let reply = context.call(Call::LogVerify)?;
-    let Reply::Log(report) = reply else { return Err(unexpected(&reply)) };
+    let Reply::Log(report) = reply else {
+        return Err(unexpected(&reply));
+    };
     let text = match &report.first_fault {
         None => format!("the log is whole: {} entries\n", report.verified),
         Some(fault) => {
@@ -149,7 +171,10 @@ pub(super) fn log_verify(context: &mut Context) -> Outcome {
                     format!("entry {seq} stands behind the end of the log")
                 }
             };
-            format!("the log is broken: {what}; {} entries before it are good\n", report.verified)
+            format!(
+                "the log is broken: {what}; {} entries before it are good\n",
+                report.verified
+            )
         }
     };
     let mut done = Done::new(text, json!({"log": report}));

@@ -46,8 +46,13 @@ pub(super) fn serve(context: &mut Context, args: ServeArgs) -> Outcome {
         other => other,
     })?;
     let host = Host::start(engine)?;
-    output::complain("note", &format!("the engine of {} is served", locations.store.display()));
-    let idle = args.idle_exit.map(|minutes| Duration::from_secs(u64::from(minutes) * 60));
+    output::complain(
+        "note",
+        &format!("the engine of {} is served", locations.store.display()),
+    );
+    let idle = args
+        .idle_exit
+        .map(|minutes| Duration::from_secs(u64::from(minutes) * 60));
     runtime()?.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).map_err(signal_failure)?;
         let mut hangup = signal(SignalKind::hangup()).map_err(signal_failure)?;
@@ -92,7 +97,9 @@ pub(super) fn events(context: &mut Context, args: EventsArgs, output: &Output) -
     let mut all = Vec::new();
     loop {
         let reply = context.call(Call::Events { since, limit: PAGE })?;
-        let Reply::Events(page) = reply else { return Err(unexpected(&reply)) };
+        let Reply::Events(page) = reply else {
+            return Err(unexpected(&reply));
+        };
         let Some(last) = page.last() else { break };
         since = last.seq;
         match output.format {
@@ -156,11 +163,18 @@ async fn catch_up(
     format: Format,
 ) -> Result<(), EngineError> {
     loop {
-        let Reply::Events(page) = handle.call(Call::Events { since: from, limit: PAGE }).await?
+        let Reply::Events(page) = handle
+            .call(Call::Events {
+                since: from,
+                limit: PAGE,
+            })
+            .await?
         else {
             return Ok(());
         };
-        let Some(last) = page.last() else { return Ok(()) };
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
         from = last.seq;
         page.iter().for_each(|event| print_event(event, format));
         *printed = Some(from);
@@ -197,9 +211,14 @@ fn event_line(event: &Event) -> String {
             format!("{} is {} {}{why}", plan.id, plan.phase, plan.state)
         }
         EventKind::SessionStarted { session } | EventKind::SessionEnded { session } => {
-            format!("{} {} in plan {}", session.agent, session.session, session.plan)
+            format!(
+                "{} {} in plan {}",
+                session.agent, session.session, session.plan
+            )
         }
-        EventKind::Attempted { attempt, verdict, .. } => {
+        EventKind::Attempted {
+            attempt, verdict, ..
+        } => {
             let paths: Vec<String> = attempt
                 .effects
                 .iter()
@@ -210,11 +229,27 @@ fn event_line(event: &Event) -> String {
                 .breaches
                 .iter()
                 .filter(|b| b.strike > 0)
-                .map(|b| format!("strike {}/{} of \"{}\"", b.strike, b.limit.unwrap_or(0), b.text))
+                .map(|b| {
+                    format!(
+                        "strike {}/{} of \"{}\"",
+                        b.strike,
+                        b.limit.unwrap_or(0),
+                        b.text
+                    )
+                })
                 .collect();
             let kind = verdict.verdict;
-            let word = if kind == VerdictKind::Allow { "allow" } else { kind.as_str() };
-            format!("{word} {} {} {}", attempt.tool, paths.join(" "), strikes.join(", "))
+            let word = if kind == VerdictKind::Allow {
+                "allow"
+            } else {
+                kind.as_str()
+            };
+            format!(
+                "{word} {} {} {}",
+                attempt.tool,
+                paths.join(" "),
+                strikes.join(", ")
+            )
         }
         EventKind::InvariantViolated { violation, .. } => {
             format!("\"{}\": {}", violation.violated_text, violation.details)
@@ -222,7 +257,12 @@ fn event_line(event: &Event) -> String {
         EventKind::InvariantEnforced { record, .. } => {
             format!("{}: {}", record.invariant_id, record.actor_response)
         }
-        EventKind::InvariantReconciled { plan_id, success, effective, .. } => {
+        EventKind::InvariantReconciled {
+            plan_id,
+            success,
+            effective,
+            ..
+        } => {
             let word = if *success { "holds" } else { "blocked" };
             format!("plan {plan_id} {word}, {effective} in force")
         }
@@ -231,5 +271,11 @@ fn event_line(event: &Event) -> String {
         }
     };
     let what = what.replace('\n', " ");
-    format!("{} {} {} {}\n", event.seq, event.at, event.kind.name(), visible(what.trim_end()))
+    format!(
+        "{} {} {} {}\n",
+        event.seq,
+        event.at,
+        event.kind.name(),
+        visible(what.trim_end())
+    )
 }

@@ -48,7 +48,10 @@ impl Core {
     }
 
     fn decide(&mut self, session: &Session, attempt: &Attempt, out: &mut Batch) -> Verdict {
-        let changes = attempt.effects.iter().any(|e| !e.changed_paths().is_empty());
+        let changes = attempt
+            .effects
+            .iter()
+            .any(|e| !e.changed_paths().is_empty());
         if !changes {
             return Verdict::allow();
         }
@@ -87,7 +90,11 @@ impl Core {
             VerdictKind::Allow => String::new(),
             _ => message::reason(verdict, &attempt.tool, session.plan, &breaches),
         };
-        Verdict { verdict, reason, breaches }
+        Verdict {
+            verdict,
+            reason,
+            breaches,
+        }
     }
 
     /// What a change of one path breaks, with the strike that each would be.
@@ -99,14 +106,22 @@ impl Core {
         path: &Path,
         subtree: bool,
     ) -> Vec<Breach> {
-        let found =
-            places::find(path, &attempt.cwd, &compiled.root, Some(&self.home), &self.scratch);
+        let found = places::find(
+            path,
+            &attempt.cwd,
+            &compiled.root,
+            Some(&self.home),
+            &self.scratch,
+        );
         let mut broken: Vec<usize> = found
             .places
             .iter()
             .flat_map(|place| {
                 compiled.set.broken_by(Place {
-                    relative: place.relative.as_ref().map(|r| r.as_os_str().as_encoded_bytes()),
+                    relative: place
+                        .relative
+                        .as_ref()
+                        .map(|r| r.as_os_str().as_encoded_bytes()),
                     absolute: place.absolute.as_os_str().as_encoded_bytes(),
                     scratch: place.scratch,
                     subtree,
@@ -131,7 +146,11 @@ impl Core {
     ) -> Option<Breach> {
         let invariant = &compiled.letters[index].invariant;
         let check = invariant.layer.letter()?;
-        let canonical = found.canonical.relative.as_ref().unwrap_or(&found.canonical.absolute);
+        let canonical = found
+            .canonical
+            .relative
+            .as_ref()
+            .unwrap_or(&found.canonical.absolute);
         let signature = Signature::of_path(&canonical.to_string_lossy());
         let remedy = match invariant.severity {
             Severity::Error => invariant.on_invariant_breach.unwrap_or(self.remedy),
@@ -140,7 +159,10 @@ impl Core {
         };
         let limit = remedy.limit();
         let strike = limit.map_or(0, |limit| {
-            let counted = self.state.strikes.get(&(plan, invariant.id, signature.clone()));
+            let counted = self
+                .state
+                .strikes
+                .get(&(plan, invariant.id, signature.clone()));
             let nonce = attempt.nonce.as_ref();
             match counted {
                 // The same call again, after its answer was lost: not counted twice.
@@ -164,7 +186,9 @@ impl Core {
     }
 
     fn halt(&mut self, plan: PlanId, breaches: &[Breach], out: &mut Batch) {
-        let Some(mut record) = self.state.plans.get(&plan).cloned() else { return };
+        let Some(mut record) = self.state.plans.get(&plan).cloned() else {
+            return;
+        };
         let reason = message::halt_summary(breaches);
         record.resume_to = Some(record.state);
         record.state = PhaseState::Halted;

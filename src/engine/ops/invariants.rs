@@ -27,7 +27,10 @@ impl Core {
             None => new.scope,
         };
         if let Scope::Plan(id) = &scope {
-            self.find_plan(&PlanRef { text: id.to_string(), cwd: cwd.to_owned() })?;
+            self.find_plan(&PlanRef {
+                text: id.to_string(),
+                cwd: cwd.to_owned(),
+            })?;
         }
         let text = self.checked(&scope, &new.layer, new.text.as_deref())?;
         let mut notes = Vec::new();
@@ -51,8 +54,16 @@ impl Core {
             origin: Origin::User,
             on_invariant_breach: new.on_invariant_breach,
         };
-        self.emit(out, EventKind::InvariantAdded { invariant: invariant.clone() });
-        Ok(Reply::Added { invariant: Box::new(invariant), notes })
+        self.emit(
+            out,
+            EventKind::InvariantAdded {
+                invariant: invariant.clone(),
+            },
+        );
+        Ok(Reply::Added {
+            invariant: Box::new(invariant),
+            notes,
+        })
     }
 
     pub(crate) fn edit(
@@ -71,13 +82,18 @@ impl Core {
             )));
         }
         let mut after = before.clone();
-        let generated = before.layer.letter().is_some_and(|c| c.sentence() == before.text);
+        let generated = before
+            .layer
+            .letter()
+            .is_some_and(|c| c.sentence() == before.text);
         after.scope = patch.scope.unwrap_or(after.scope);
         after.severity = patch.severity.unwrap_or(after.severity);
         after.non_overridable = patch.non_overridable.unwrap_or(after.non_overridable);
         after.layer = patch.layer.unwrap_or(after.layer);
         // A text that was written from the check follows the check.
-        let text = patch.text.or_else(|| (!generated).then(|| before.text.clone()));
+        let text = patch
+            .text
+            .or_else(|| (!generated).then(|| before.text.clone()));
         after.text = self.checked(&after.scope, &after.layer, text.as_deref())?;
         if let Scope::Plan(id) = &after.scope
             && !self.state.plans.contains_key(id)
@@ -92,7 +108,12 @@ impl Core {
             return Ok(Reply::Invariant(Box::new(before)));
         }
         after.revision += 1;
-        self.emit(out, EventKind::InvariantEdited { invariant: after.clone() });
+        self.emit(
+            out,
+            EventKind::InvariantEdited {
+                invariant: after.clone(),
+            },
+        );
         self.corrected_by_change(after.id, "the invariant was edited", out);
         Ok(Reply::Invariant(Box::new(after)))
     }
@@ -101,7 +122,12 @@ impl Core {
         let mut invariant = self.changeable(id)?;
         invariant.active = false;
         invariant.revision += 1;
-        self.emit(out, EventKind::InvariantRemoved { invariant: invariant.clone() });
+        self.emit(
+            out,
+            EventKind::InvariantRemoved {
+                invariant: invariant.clone(),
+            },
+        );
         self.corrected_by_change(invariant.id, "the invariant was removed", out);
         Ok(Reply::Invariant(Box::new(invariant)))
     }
@@ -116,7 +142,12 @@ impl Core {
         }
         invariant.active = true;
         invariant.revision += 1;
-        self.emit(out, EventKind::InvariantRestored { invariant: invariant.clone() });
+        self.emit(
+            out,
+            EventKind::InvariantRestored {
+                invariant: invariant.clone(),
+            },
+        );
         Ok(Reply::Invariant(Box::new(invariant)))
     }
 
@@ -133,7 +164,10 @@ impl Core {
             return Err(EngineError::NotFound {
                 what: "active invariant".into(),
                 name: id.into(),
-                hint: format!("it was removed; bring it back with `invar restore {}`", invariant.id),
+                hint: format!(
+                    "it was removed; bring it back with `invar restore {}`",
+                    invariant.id
+                ),
             });
         }
         Ok(invariant)
@@ -172,7 +206,10 @@ impl Core {
         let bound = match scope {
             Scope::Action(_) => {
                 // Any value will do to check the rest of the pattern.
-                let values = parameters.iter().map(|(n, _)| (n.clone(), "x".into())).collect();
+                let values = parameters
+                    .iter()
+                    .map(|(n, _)| (n.clone(), "x".into()))
+                    .collect();
                 glob::bind(pattern, &values)?
             }
             Scope::Plan(id) => match self.state.plans.get(id) {
@@ -183,11 +220,13 @@ impl Core {
         };
         match Glob::parse(&bound, Some(&self.home)) {
             Ok(_) => Ok(()),
-            Err(GlobError { fault: GlobFault::UnboundParameter(name), column, .. }) => {
-                Err(EngineError::Invalid(format!(
-                    "pattern {pattern:?}, column {column}: the parameter {{{name}}} is bound by `plan use`, so only an invariant of an action can have it; use --action NAME, or write \\{{{name}}} for a folder of that name"
-                )))
-            }
+            Err(GlobError {
+                fault: GlobFault::UnboundParameter(name),
+                column,
+                ..
+            }) => Err(EngineError::Invalid(format!(
+                "pattern {pattern:?}, column {column}: the parameter {{{name}}} is bound by `plan use`, so only an invariant of an action can have it; use --action NAME, or write \\{{{name}}} for a folder of that name"
+            ))),
             Err(error) => Err(error.into()),
         }
     }

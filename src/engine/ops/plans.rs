@@ -33,10 +33,18 @@ impl Core {
         plan.action = Some(action.clone());
         plan.parent = parent.as_ref().map(|p| p.id);
         plan.params = params;
-        let templates: Vec<_> =
-            self.state.in_scope(&Scope::Action(action.clone())).cloned().collect();
+        let templates: Vec<_> = self
+            .state
+            .in_scope(&Scope::Action(action.clone()))
+            .cloned()
+            .collect();
         for template in &templates {
-            let patterns = template.invariant.layer.letter().map(|c| c.patterns()).unwrap_or(&[]);
+            let patterns = template
+                .invariant
+                .layer
+                .letter()
+                .map(|c| c.patterns())
+                .unwrap_or(&[]);
             for pattern in patterns {
                 glob::bind(pattern, &plan.params)?;
             }
@@ -54,13 +62,20 @@ impl Core {
         let mut record = self.project_record(&project);
         record.current_plan = Some(plan.id);
         self.emit(out, EventKind::ProjectBound { project: record });
-        Ok(Reply::PlanMade { plan: Box::new(plan), promoted: templates.len() })
+        Ok(Reply::PlanMade {
+            plan: Box::new(plan),
+            promoted: templates.len(),
+        })
     }
 
     /// Gives a child plan what is in force in its parent and would not reach it by itself.
     fn inherit(&mut self, parent: &Plan, child: &Plan, out: &mut Batch) {
-        let has: Vec<_> =
-            self.state.collect_for_plan(child).iter().map(|k| k.key.clone()).collect();
+        let has: Vec<_> = self
+            .state
+            .collect_for_plan(child)
+            .iter()
+            .map(|k| k.key.clone())
+            .collect();
         let missing: Vec<_> = self
             .merged(parent)
             .effective
@@ -102,11 +117,15 @@ impl Core {
 
     /// What is known of a project; nothing yet, for one that no event has named.
     pub(crate) fn project_record(&self, name: &ProjectName) -> Project {
-        self.state.projects.get(name).cloned().unwrap_or_else(|| Project {
-            name: name.clone(),
-            roots: Vec::new(),
-            current_plan: None,
-        })
+        self.state
+            .projects
+            .get(name)
+            .cloned()
+            .unwrap_or_else(|| Project {
+                name: name.clone(),
+                roots: Vec::new(),
+                current_plan: None,
+            })
     }
 
     /// Records a change of a plan.
@@ -209,12 +228,20 @@ impl Core {
         if !project.roots.contains(&root) {
             project.roots.push(root);
         }
-        self.emit(out, EventKind::ProjectBound { project: project.clone() });
+        self.emit(
+            out,
+            EventKind::ProjectBound {
+                project: project.clone(),
+            },
+        );
         Ok(Reply::Project(project))
     }
 
     /// What reconciliation would say about the letter checks of a plan: the first fault.
-    pub(crate) fn uncheckable(&self, effective: &[std::sync::Arc<Keyed>]) -> Option<(InvariantId, String)> {
+    pub(crate) fn uncheckable(
+        &self,
+        effective: &[std::sync::Arc<Keyed>],
+    ) -> Option<(InvariantId, String)> {
         effective.iter().find_map(|keyed| {
             let patterns = keyed.invariant.layer.letter()?.patterns();
             let fault = patterns

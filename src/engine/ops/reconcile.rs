@@ -48,7 +48,10 @@ impl Core {
                 parent: Some(decision_id),
                 kind: DecisionKind::ConflictResolved,
                 at: now,
-                summary: format!("{}: {} kept, {} dropped", shadow.rationale, winner.id, loser.id),
+                summary: format!(
+                    "{}: {} kept, {} dropped",
+                    shadow.rationale, winner.id, loser.id
+                ),
                 invariant_ids: vec![winner.id, loser.id],
             });
         }
@@ -67,7 +70,13 @@ impl Core {
                 actor_response: actor_response.to_owned(),
                 decision_id,
             };
-            self.emit(out, EventKind::InvariantEnforced { plan_id: plan.id, record });
+            self.emit(
+                out,
+                EventKind::InvariantEnforced {
+                    plan_id: plan.id,
+                    record,
+                },
+            );
         }
         self.emit(
             out,
@@ -83,12 +92,28 @@ impl Core {
             },
         );
         // Told again at every gate that they close, not only when they were found.
-        let standing: Vec<_> =
-            self.state.open_violations(plan.id).filter(|v| v.blocks()).cloned().collect();
-        for violation in standing.into_iter().filter(|v| violated_ids.contains(&v.invariant_id)) {
-            self.emit(out, EventKind::InvariantViolated { plan_id: plan.id, violation });
+        let standing: Vec<_> = self
+            .state
+            .open_violations(plan.id)
+            .filter(|v| transition.is_some() && v.blocks())
+            .cloned()
+            .collect();
+        for violation in standing
+            .into_iter()
+            .filter(|v| violated_ids.contains(&v.invariant_id))
+        {
+            self.emit(
+                out,
+                EventKind::InvariantViolated {
+                    plan_id: plan.id,
+                    violation,
+                },
+            );
         }
-        (result(plan, transition, merged, violated_ids, success, now), reasons)
+        (
+            result(plan, transition, merged, violated_ids, success, now),
+            reasons,
+        )
     }
 
     /// What keeps the effective set from holding: open violations, checks that cannot be run,
@@ -142,7 +167,9 @@ impl Core {
     /// After a correction: reconciles a blocked plan again. When nothing blocks any more, the
     /// plan is queued for the same transition, which a person or an orchestrator retries.
     pub(crate) fn reconcile_after_correction(&mut self, id: PlanId, out: &mut Batch) {
-        let Some(plan) = self.state.plans.get(&id).cloned() else { return };
+        let Some(plan) = self.state.plans.get(&id).cloned() else {
+            return;
+        };
         if plan.state != PhaseState::Blocked {
             return;
         }
@@ -182,7 +209,11 @@ fn result(
                 timestamp: now,
             })
             .collect(),
-        resolved_invariants: merged.effective.iter().map(|k| k.invariant.clone()).collect(),
+        resolved_invariants: merged
+            .effective
+            .iter()
+            .map(|k| k.invariant.clone())
+            .collect(),
         violated_ids,
         success,
     }

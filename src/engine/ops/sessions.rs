@@ -12,8 +12,7 @@ use super::super::{
 };
 use crate::{
     model::{
-        EventKind, Phase, PhaseState, PlanChange, PlanId, Session, Transition, Verdict,
-        VerdictKind,
+        EventKind, Phase, PhaseState, PlanChange, PlanId, Session, Transition, Verdict, VerdictKind,
     },
     store::Batch,
 };
@@ -21,7 +20,12 @@ use crate::{
 impl Core {
     /// Answers what an agent's hook reports. Never fails: what cannot be decided is denied.
     pub(crate) fn hook(&mut self, call: HookCall, out: &mut Batch) -> HookReply {
-        let HookCall { agent, session, project_dir, what } = call;
+        let HookCall {
+            agent,
+            session,
+            project_dir,
+            what,
+        } = call;
         if what == HookEvent::SessionEnd {
             self.end_session(&agent, &session, out);
             return reply(None, Verdict::allow());
@@ -57,7 +61,9 @@ impl Core {
                 verdict: VerdictKind::Halt,
                 reason: message::halted(
                     plan.id,
-                    plan.halt_reason.as_deref().unwrap_or("a person or a rule halted it"),
+                    plan.halt_reason
+                        .as_deref()
+                        .unwrap_or("a person or a rule halted it"),
                 ),
                 breaches: Vec::new(),
             },
@@ -70,7 +76,11 @@ impl Core {
         let key = (agent.to_owned(), session.to_owned());
         let known = self.state.sessions.get(&key).cloned();
         if let Some(known) = &known {
-            let live = self.state.plans.get(&known.plan).is_some_and(|p| !p.is_over());
+            let live = self
+                .state
+                .plans
+                .get(&known.plan)
+                .is_some_and(|p| !p.is_over());
             // A plan that a person chose meanwhile takes the session over.
             let chosen = self.chosen_plan(&known.project);
             if live && known.is_live() && chosen.is_none_or(|c| c == known.plan) {
@@ -82,7 +92,11 @@ impl Core {
             None => project_root(dir),
         };
         let project = self.state.project_of(&root);
-        let plan = match known.as_ref().map(|k| k.plan).filter(|id| self.continues(*id)) {
+        let plan = match known
+            .as_ref()
+            .map(|k| k.plan)
+            .filter(|id| self.continues(*id))
+        {
             Some(own) if self.chosen_plan(&project).is_none() => own,
             _ => self.plan_for(agent, &project, out),
         };
@@ -95,7 +109,12 @@ impl Core {
             started_at: known.map_or_else(Timestamp::now, |k| k.started_at),
             ended_at: None,
         };
-        self.emit(out, EventKind::SessionStarted { session: session.clone() });
+        self.emit(
+            out,
+            EventKind::SessionStarted {
+                session: session.clone(),
+            },
+        );
         if let Some(mut record) = self.state.plans.get(&plan).cloned()
             && record.agent.as_deref() != Some(agent)
         {
@@ -125,7 +144,12 @@ impl Core {
         if let Some(chosen) = self.chosen_plan(project) {
             return chosen;
         }
-        let at_work = |id: PlanId| self.state.sessions.values().any(|s| s.plan == id && s.is_live());
+        let at_work = |id: PlanId| {
+            self.state
+                .sessions
+                .values()
+                .any(|s| s.plan == id && s.is_live())
+        };
         let left = self
             .state
             .plans
@@ -148,26 +172,41 @@ impl Core {
     /// why it may not.
     pub(crate) fn start_executing(&mut self, id: PlanId, out: &mut Batch) -> Result<(), String> {
         loop {
-            let Some(plan) = self.state.plans.get(&id) else { return Ok(()) };
+            let Some(plan) = self.state.plans.get(&id) else {
+                return Ok(());
+            };
             if !plan.automatic || plan.phase >= Phase::Execute {
                 return Ok(());
             }
-            let Some(next) = Transition::after(plan.phase) else { return Ok(()) };
+            let Some(next) = Transition::after(plan.phase) else {
+                return Ok(());
+            };
             self.transition(id, next, out).map_err(|e| e.to_string())?;
         }
     }
 
     fn end_session(&mut self, agent: &str, session: &str, out: &mut Batch) {
         let key = (agent.to_owned(), session.to_owned());
-        let Some(mut session) = self.state.sessions.get(&key).filter(|s| s.is_live()).cloned()
+        let Some(mut session) = self
+            .state
+            .sessions
+            .get(&key)
+            .filter(|s| s.is_live())
+            .cloned()
         else {
             return;
         };
         session.ended_at = Some(Timestamp::now());
         let plan = session.plan;
         self.emit(out, EventKind::SessionEnded { session });
-        let others = self.state.sessions.values().any(|s| s.plan == plan && s.is_live());
-        let Some(mut record) = self.state.plans.get(&plan).cloned() else { return };
+        let others = self
+            .state
+            .sessions
+            .values()
+            .any(|s| s.plan == plan && s.is_live());
+        let Some(mut record) = self.state.plans.get(&plan).cloned() else {
+            return;
+        };
         let ends = record.automatic
             && !others
             && !record.is_halted()
@@ -181,5 +220,9 @@ impl Core {
 }
 
 fn reply(plan_id: Option<PlanId>, verdict: Verdict) -> HookReply {
-    HookReply { plan_id, verdict, context: None }
+    HookReply {
+        plan_id,
+        verdict,
+        context: None,
+    }
 }

@@ -23,13 +23,17 @@ impl Core {
         let plan = self.find_plan(plan)?.clone();
         let details = match response.trim() {
             "" => "reported without details".to_owned(),
-            text => clean_text(text).map_err(|e| EngineError::Invalid(format!("the response: {e}")))?,
+            text => {
+                clean_text(text).map_err(|e| EngineError::Invalid(format!("the response: {e}")))?
+            }
         };
         let effective = self.merged(&plan).effective;
         let mut found = Vec::new();
         for id in violated {
             let keyed = self.find_invariant(id)?;
-            let in_force = effective.iter().find(|k| k.invariant.id == keyed.invariant.id);
+            let in_force = effective
+                .iter()
+                .find(|k| k.invariant.id == keyed.invariant.id);
             let Some(keyed) = in_force else {
                 return Err(EngineError::Invalid(format!(
                     "invariant {} is not in force in plan {}; see `invar list --effective --plan {}`",
@@ -57,7 +61,13 @@ impl Core {
                 at: Timestamp::now(),
                 status: ViolationStatus::Open,
             };
-            self.emit(out, EventKind::InvariantViolated { plan_id: plan.id, violation });
+            self.emit(
+                out,
+                EventKind::InvariantViolated {
+                    plan_id: plan.id,
+                    violation,
+                },
+            );
         }
         let (result, _) = self.reconcile(&plan, None, out);
         Ok(Reply::Reconciled(Box::new(result)))
@@ -72,30 +82,45 @@ impl Core {
         let id = self.find_violation(id)?;
         let mut violation = self.state.violations[&id].clone();
         if !violation.is_open() {
-            return Err(EngineError::Invalid(format!("violation {id} is resolved already")));
+            return Err(EngineError::Invalid(format!(
+                "violation {id} is resolved already"
+            )));
         }
         let resolved_at = Timestamp::now();
         violation.status = match waive {
-            None => ViolationStatus::Corrected { resolved_at, by: "a person".into() },
+            None => ViolationStatus::Corrected {
+                resolved_at,
+                by: "a person".into(),
+            },
             Some(reason) => {
                 let locked = self
                     .state
                     .invariants
                     .get(&violation.invariant_id)
-                    .is_some_and(|k| k.invariant.is_locked() || k.invariant.origin == Origin::BuiltIn);
+                    .is_some_and(|k| {
+                        k.invariant.is_locked() || k.invariant.origin == Origin::BuiltIn
+                    });
                 if locked {
                     return Err(EngineError::Invalid(format!(
                         "violation {id} is of a non-overridable invariant, which nobody may waive; correct what violates it, then run `invar resolve {id}`"
                     )));
                 }
-                let reason = clean_text(&reason).map_err(|e| {
-                    EngineError::Invalid(format!("a waiver needs a reason: {e}"))
-                })?;
-                ViolationStatus::Waived { resolved_at, reason }
+                let reason = clean_text(&reason)
+                    .map_err(|e| EngineError::Invalid(format!("a waiver needs a reason: {e}")))?;
+                ViolationStatus::Waived {
+                    resolved_at,
+                    reason,
+                }
             }
         };
         let plan_id = violation.plan_id;
-        self.emit(out, EventKind::CorrectionApplied { plan_id, violation: violation.clone() });
+        self.emit(
+            out,
+            EventKind::CorrectionApplied {
+                plan_id,
+                violation: violation.clone(),
+            },
+        );
         self.reconcile_after_correction(plan_id, out);
         Ok(Reply::Violation(Box::new(violation)))
     }
@@ -111,8 +136,10 @@ impl Core {
             .cloned()
             .collect();
         for mut violation in open {
-            violation.status =
-                ViolationStatus::Corrected { resolved_at: Timestamp::now(), by: by.to_owned() };
+            violation.status = ViolationStatus::Corrected {
+                resolved_at: Timestamp::now(),
+                by: by.to_owned(),
+            };
             let plan_id = violation.plan_id;
             self.emit(out, EventKind::CorrectionApplied { plan_id, violation });
         }
@@ -130,7 +157,9 @@ impl Core {
 
     /// Whether something in the plan still needs a person or a correction.
     pub(crate) fn has_standing(&self, plan: crate::model::PlanId) -> bool {
-        self.state.open_violations(plan).any(|v| v.severity == Severity::Error)
+        self.state
+            .open_violations(plan)
+            .any(|v| v.severity == Severity::Error)
             || self.state.strikes_of(plan).any(|s| s.count > 0)
     }
 }

@@ -14,7 +14,11 @@ fn the_third_strike_of_one_action_halts_and_other_actions_count_apart() {
     assert_eq!(reply.verdict.verdict, Halt);
     assert_eq!(reply.verdict.breaches[0].strike, 3);
     assert!(w.plan(plan).is_halted());
-    assert_eq!(verdicts(&mut w, "s", "src/a.rs", 1), [Halt], "a halted run gets nothing through");
+    assert_eq!(
+        verdicts(&mut w, "s", "src/a.rs", 1),
+        [Halt],
+        "a halted run gets nothing through"
+    );
 }
 
 #[test]
@@ -42,11 +46,18 @@ fn counts_outlive_engine_and_session() {
     w.hook("one", HookEvent::SessionEnd);
     w.restart();
     let reply = w.edit("two", "tests/t.py");
-    assert_eq!((reply.plan_id, reply.verdict.breaches[0].strike), (Some(plan), 2));
+    assert_eq!(
+        (reply.plan_id, reply.verdict.breaches[0].strike),
+        (Some(plan), 2)
+    );
     w.restart();
     assert_eq!(verdicts(&mut w, "two", "tests/t.py", 1), [Halt]);
     w.restart();
-    assert_eq!(verdicts(&mut w, "three", "src/a.rs", 1), [Halt], "a halt is sticky");
+    assert_eq!(
+        verdicts(&mut w, "three", "src/a.rs", 1),
+        [Halt],
+        "a halt is sticky"
+    );
 }
 
 #[test]
@@ -57,7 +68,10 @@ fn resuming_clears_the_count_that_halted_and_no_other() {
     verdicts(&mut w, "s", "a.md", 2);
     verdicts(&mut w, "s", "b.md", 3);
     w.restart();
-    w.call(Call::PlanResume { plan: w.plan_ref(plan) }).unwrap();
+    w.call(Call::PlanResume {
+        plan: w.plan_ref(plan),
+    })
+    .unwrap();
     w.restart();
     assert_eq!(w.edit("s", "b.md").verdict.breaches[0].strike, 1);
     assert_eq!(w.edit("s", "a.md").verdict.breaches[0].strike, 3);
@@ -66,7 +80,10 @@ fn resuming_clears_the_count_that_halted_and_no_other() {
         transition: Transition::StartStrategize,
     });
     assert!(matches!(error, Err(EngineError::Halted { .. })));
-    w.call(Call::PlanCancel { plan: w.plan_ref(plan) }).unwrap();
+    w.call(Call::PlanCancel {
+        plan: w.plan_ref(plan),
+    })
+    .unwrap();
     assert_eq!(w.plan(plan).state, PhaseState::Cancelled);
 }
 
@@ -101,7 +118,11 @@ fn a_session_without_a_chosen_plan_gets_its_own() {
     let first = w.edit("one", "src/a.rs").plan_id.unwrap();
     let second = w.edit("two", "src/a.rs").plan_id.unwrap();
     assert_ne!(first, second, "two agents at work at once have a plan each");
-    assert_eq!(w.plan(first).phase, Phase::Execute, "the first change moves it into execution");
+    assert_eq!(
+        w.plan(first).phase,
+        Phase::Execute,
+        "the first change moves it into execution"
+    );
     w.hook("one", HookEvent::SessionEnd);
     assert_eq!(w.plan(first).state, PhaseState::Complete);
     let third = w.edit("three", "src/a.rs").plan_id.unwrap();
@@ -142,7 +163,9 @@ fn the_project_directory_stays_though_the_agent_walks_away() {
         project_dir: w.root.join("src"),
         what: HookEvent::Attempt(attempt),
     };
-    let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else { panic!() };
+    let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {
+        panic!()
+    };
     assert_eq!(reply.verdict.breaches[0].path, "README.md");
 }
 
@@ -158,7 +181,10 @@ fn a_call_repeated_after_a_lost_answer_counts_once() {
         assert_eq!(reply.verdict.breaches[0].strike, 1);
     }
     attempt.nonce = Some("n2".into());
-    assert_eq!(w.hook("s", HookEvent::Attempt(attempt)).verdict.breaches[0].strike, 2);
+    assert_eq!(
+        w.hook("s", HookEvent::Attempt(attempt)).verdict.breaches[0].strike,
+        2
+    );
 }
 
 #[test]
@@ -167,7 +193,10 @@ fn every_path_of_a_call_is_checked() {
     w.only(project(), &["src/**"]);
     w.use_plan("local/work");
     let mut attempt = w.attempt_on("src/a.rs");
-    attempt.effects.push(Effect::Move { from: "src/b.rs".into(), to: "docs/b.rs".into() });
+    attempt.effects.push(Effect::Move {
+        from: "src/b.rs".into(),
+        to: "docs/b.rs".into(),
+    });
     let reply = w.hook("s", HookEvent::Attempt(attempt));
     assert_eq!(reply.verdict.breaches.len(), 1);
     assert_eq!(reply.verdict.breaches[0].path, "docs/b.rs");
@@ -195,7 +224,13 @@ fn the_guard_guards_itself() {
     let store = w.locations.store.display().to_string();
     let config = w.locations.config.display().to_string();
     let owner = w.locations.owner_file().display().to_string();
-    for path in [&store, &owner, &config, ".claude/settings.json", ".claude/settings.local.json"] {
+    for path in [
+        &store,
+        &owner,
+        &config,
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+    ] {
         assert_eq!(verdicts(&mut w, "s", path, 1), [Deny], "{path}");
     }
     assert_eq!(verdicts(&mut w, "s", ".claude/commands/x.md", 1), [Allow]);
@@ -213,7 +248,11 @@ fn hostile_names_reach_the_model_marked() {
 #[test]
 fn a_session_starts_with_its_invariants_told() {
     let mut w = World::new();
-    assert_eq!(w.hook("s", HookEvent::SessionStart).context, None, "nothing to tell");
+    assert_eq!(
+        w.hook("s", HookEvent::SessionStart).context,
+        None,
+        "nothing to tell"
+    );
     w.untouched(project(), "tests/t.py");
     w.add_plain(Scope::Global, "Log all changes");
     let context = w.hook("s", HookEvent::SessionStart).context.unwrap();
@@ -228,5 +267,9 @@ fn an_automatic_plan_that_may_not_start_denies_changes_and_says_why() {
     w.add(new);
     let reply = w.edit("s", "src/a.rs");
     assert_eq!(reply.verdict.verdict, Deny);
-    assert!(reply.verdict.reason.contains("unsupported"), "{}", reply.verdict.reason);
+    assert!(
+        reply.verdict.reason.contains("unsupported"),
+        "{}",
+        reply.verdict.reason
+    );
 }

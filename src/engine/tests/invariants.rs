@@ -7,7 +7,14 @@ fn texts(set: &EffectiveSet) -> Vec<&str> {
 
 fn refused(world: &mut World, new: NewInvariant) -> String {
     let cwd = world.root.clone();
-    world.call(Call::Add { invariant: new, cwd, plan: None }).unwrap_err().to_string()
+    world
+        .call(Call::Add {
+            invariant: new,
+            cwd,
+            plan: None,
+        })
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -29,8 +36,15 @@ fn the_worked_example_comes_out_of_the_store() {
     ];
     assert_eq!(texts(&set), expected);
     assert_eq!(set.conflicts_resolved.len(), 1);
-    assert_eq!(set.conflicts_resolved[0].rationale, "project scope > global scope");
-    assert!(set.built_in.iter().all(|i| i.origin == Origin::BuiltIn && i.non_overridable));
+    assert_eq!(
+        set.conflicts_resolved[0].rationale,
+        "project scope > global scope"
+    );
+    assert!(
+        set.built_in
+            .iter()
+            .all(|i| i.origin == Origin::BuiltIn && i.non_overridable)
+    );
 }
 
 #[test]
@@ -43,21 +57,32 @@ fn what_is_not_well_formed_is_refused_with_a_sentence() {
     let long = "x".repeat(2001);
     for (new, part) in [
         (NewInvariant::plain(Scope::Global, &long), "2001 characters"),
-        (NewInvariant::plain(Scope::Global, " \n "), "the text is empty"),
+        (
+            NewInvariant::plain(Scope::Global, " \n "),
+            "the text is empty",
+        ),
         (NewInvariant::plain(Scope::Global, "a\u{202e}b"), "U+202E"),
         (letter(&["src/[x"]), "column 5"),
         (letter(&[]), "at least one pattern"),
         (letter(&["{name}/x"]), "only an invariant of an action"),
         (
-            NewInvariant::plain(Scope::Plan("01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap()), "x"),
+            NewInvariant::plain(
+                Scope::Plan("01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap()),
+                "x",
+            ),
             "was not found",
         ),
     ] {
         let error = refused(&mut w, new);
         assert!(error.contains(part), "{error}");
     }
-    let Reply::Invariants(all) =
-        w.call(Call::List { scope: None, plan: None, removed: true }).unwrap()
+    let Reply::Invariants(all) = w
+        .call(Call::List {
+            scope: None,
+            plan: None,
+            removed: true,
+        })
+        .unwrap()
     else {
         panic!()
     };
@@ -72,17 +97,24 @@ fn removal_is_soft_and_restoring_brings_it_back() {
     let id = invariant.id.to_string();
     w.call(Call::Remove { id: id.clone() }).unwrap();
     assert!(w.effective(plan).invariants.is_empty());
-    let error = w.call(Call::Remove { id: id.clone() }).unwrap_err().to_string();
+    let error = w
+        .call(Call::Remove { id: id.clone() })
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("invar restore"), "{error}");
     w.restart();
     w.call(Call::Restore { id: id.clone() }).unwrap();
     assert_eq!(w.effective(plan).invariants[0].id, invariant.id);
-    let Reply::Invariants(history) = w.call(Call::History { id }).unwrap() else { panic!() };
-    assert_eq!(history.iter().map(|i| (i.revision, i.active)).collect::<Vec<_>>(), [
-        (1, true),
-        (2, false),
-        (3, true)
-    ]);
+    let Reply::Invariants(history) = w.call(Call::History { id }).unwrap() else {
+        panic!()
+    };
+    assert_eq!(
+        history
+            .iter()
+            .map(|i| (i.revision, i.active))
+            .collect::<Vec<_>>(),
+        [(1, true), (2, false), (3, true)]
+    );
 }
 
 #[test]
@@ -97,10 +129,20 @@ fn an_edit_keeps_the_id_and_refuses_a_lost_update() {
         expected_revision: Some(1),
         ..InvariantPatch::default()
     };
-    let reply = w.call(Call::Edit { id: id.clone(), patch: patch.clone() }).unwrap();
-    let Reply::Invariant(after) = reply else { panic!() };
+    let reply = w
+        .call(Call::Edit {
+            id: id.clone(),
+            patch: patch.clone(),
+        })
+        .unwrap();
+    let Reply::Invariant(after) = reply else {
+        panic!()
+    };
     assert_eq!((after.id, after.revision), (invariant.id, 2));
-    assert_eq!(after.text, "tests/b.py is untouched", "a written text follows its check");
+    assert_eq!(
+        after.text, "tests/b.py is untouched",
+        "a written text follows its check"
+    );
     let error = w.call(Call::Edit { id, patch }).unwrap_err().to_string();
     assert!(error.contains("changed meanwhile"), "{error}");
 }
@@ -111,12 +153,26 @@ fn ids_are_found_by_prefix_and_never_guessed() {
     let a = w.add_plain(Scope::Global, "a");
     let b = w.add_plain(Scope::Global, "b");
     let id = a.id.to_string();
-    assert!(matches!(w.call(Call::Show { id: id.to_lowercase() }), Ok(Reply::Invariant(_))));
-    let (common, _) =
-        id.char_indices().find(|(i, c)| b.id.to_string().as_bytes()[*i] != *c as u8).unwrap();
-    let error = w.call(Call::Show { id: id[..common].into() }).unwrap_err();
+    assert!(matches!(
+        w.call(Call::Show {
+            id: id.to_lowercase()
+        }),
+        Ok(Reply::Invariant(_))
+    ));
+    let (common, _) = id
+        .char_indices()
+        .find(|(i, c)| b.id.to_string().as_bytes()[*i] != *c as u8)
+        .unwrap();
+    let error = w
+        .call(Call::Show {
+            id: id[..common].into(),
+        })
+        .unwrap_err();
     assert!(matches!(error, EngineError::NotUnique { .. }), "{error}");
-    let error = w.call(Call::Show { id: "01".into() }).unwrap_err().to_string();
+    let error = w
+        .call(Call::Show { id: "01".into() })
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("at least 4 characters"), "{error}");
 }
 
@@ -135,8 +191,19 @@ fn a_scope_that_cannot_be_non_overridable_is_told_so() {
     let mut new = NewInvariant::plain(project(), "x");
     new.non_overridable = true;
     let cwd = w.root.clone();
-    let reply = w.call(Call::Add { invariant: new, cwd, plan: None }).unwrap();
-    let Reply::Added { invariant, notes } = reply else { panic!() };
+    let reply = w
+        .call(Call::Add {
+            invariant: new,
+            cwd,
+            plan: None,
+        })
+        .unwrap();
+    let Reply::Added { invariant, notes } = reply else {
+        panic!()
+    };
     assert!(invariant.non_overridable);
-    assert!(notes[0].contains("no effect on the project scope"), "{notes:?}");
+    assert!(
+        notes[0].contains("no effect on the project scope"),
+        "{notes:?}"
+    );
 }

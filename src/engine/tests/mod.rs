@@ -43,7 +43,13 @@ impl World {
         // The project lies in the temporary folder, which is scratch by default; the project
         // itself never is.
         let config = Config::default();
-        let mut world = Self { _dir: dir, root, locations, config, engine: None };
+        let mut world = Self {
+            _dir: dir,
+            root,
+            locations,
+            config,
+            engine: None,
+        };
         world.restart();
         world
     }
@@ -59,7 +65,14 @@ impl World {
     }
 
     pub fn add(&mut self, new: NewInvariant) -> Invariant {
-        match self.call(Call::Add { invariant: new, cwd: self.root.clone(), plan: None }).unwrap() {
+        match self
+            .call(Call::Add {
+                invariant: new,
+                cwd: self.root.clone(),
+                plan: None,
+            })
+            .unwrap()
+        {
             Reply::Added { invariant, .. } => *invariant,
             other => panic!("{other:?}"),
         }
@@ -70,12 +83,18 @@ impl World {
     }
 
     pub fn untouched(&mut self, scope: Scope, path: &str) -> Invariant {
-        self.add(NewInvariant::letter(scope, LetterCheck::Untouched(path.into())))
+        self.add(NewInvariant::letter(
+            scope,
+            LetterCheck::Untouched(path.into()),
+        ))
     }
 
     pub fn only(&mut self, scope: Scope, patterns: &[&str]) -> Invariant {
         let patterns = patterns.iter().map(|p| (*p).to_owned()).collect();
-        self.add(NewInvariant::letter(scope, LetterCheck::NoEditsOutside(patterns)))
+        self.add(NewInvariant::letter(
+            scope,
+            LetterCheck::NoEditsOutside(patterns),
+        ))
     }
 
     pub fn use_plan(&mut self, action: &str) -> Plan {
@@ -91,7 +110,10 @@ impl World {
         let call = Call::PlanUse {
             action: action.parse().unwrap(),
             project: "local/my-app".parse().unwrap(),
-            params: params.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+            params: params
+                .iter()
+                .map(|(k, v)| ((*k).into(), (*v).into()))
+                .collect(),
             parent: parent.map(|p| self.plan_ref(p)),
         };
         match self.call(call)? {
@@ -101,7 +123,10 @@ impl World {
     }
 
     pub fn plan_ref(&self, plan: PlanId) -> PlanRef {
-        PlanRef { text: plan.to_string(), cwd: self.root.clone() }
+        PlanRef {
+            text: plan.to_string(),
+            cwd: self.root.clone(),
+        }
     }
 
     pub fn plan(&self, id: PlanId) -> Plan {
@@ -162,5 +187,7 @@ pub fn project() -> Scope {
 }
 
 pub fn verdicts(world: &mut World, session: &str, path: &str, times: usize) -> Vec<VerdictKind> {
-    (0..times).map(|_| world.edit(session, path).verdict.verdict).collect()
+    (0..times)
+        .map(|_| world.edit(session, path).verdict.verdict)
+        .collect()
 }

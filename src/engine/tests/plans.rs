@@ -16,7 +16,13 @@ fn open_violation(w: &World, plan: PlanId) -> String {
 }
 
 fn event_names(w: &mut World) -> Vec<&'static str> {
-    let Reply::Events(events) = w.call(Call::Events { since: 0, limit: 10_000 }).unwrap() else {
+    let Reply::Events(events) = w
+        .call(Call::Events {
+            since: 0,
+            limit: 10_000,
+        })
+        .unwrap()
+    else {
         panic!()
     };
     events.iter().map(|e| e.kind.name()).collect()
@@ -30,14 +36,28 @@ fn a_plan_walks_through_its_phases_and_each_step_is_reconciled() {
     let plan = w.use_plan("local/work").id;
     assert_eq!(w.plan(plan).phase, Phase::Action);
     for (transition, phase, state) in [
-        (Transition::StartStrategize, Phase::Strategize, PhaseState::Processing),
-        (Transition::ExecutePlan, Phase::Execute, PhaseState::Processing),
+        (
+            Transition::StartStrategize,
+            Phase::Strategize,
+            PhaseState::Processing,
+        ),
+        (
+            Transition::ExecutePlan,
+            Phase::Execute,
+            PhaseState::Processing,
+        ),
         (Transition::ApplyPlan, Phase::Apply, PhaseState::Applied),
     ] {
         let result = w.transition(plan, transition).unwrap();
         assert!(result.success);
-        assert_eq!((result.conflicts_detected, result.conflicts_resolved), (1, 1));
-        assert_eq!(result.decisions[0].rationale, "project scope > global scope");
+        assert_eq!(
+            (result.conflicts_detected, result.conflicts_resolved),
+            (1, 1)
+        );
+        assert_eq!(
+            result.decisions[0].rationale,
+            "project scope > global scope"
+        );
         let now = w.plan(plan);
         assert_eq!((now.phase, now.state), (phase, state));
     }
@@ -45,29 +65,49 @@ fn a_plan_walks_through_its_phases_and_each_step_is_reconciled() {
     let count = |name: &str| names.iter().filter(|n| **n == name).count();
     assert_eq!(count("INVARIANT_RECONCILED"), 3);
     assert_eq!(count("INVARIANT_ENFORCED"), 3);
-    let Reply::Decisions(tree) = w.call(Call::Decisions { plan: w.plan_ref(plan) }).unwrap() else {
+    let Reply::Decisions(tree) = w
+        .call(Call::Decisions {
+            plan: w.plan_ref(plan),
+        })
+        .unwrap()
+    else {
         panic!()
     };
-    let roots: Vec<_> =
-        tree.iter().filter(|n| n.decision.kind == DecisionKind::InvariantEnforced).collect();
+    let roots: Vec<_> = tree
+        .iter()
+        .filter(|n| n.decision.kind == DecisionKind::InvariantEnforced)
+        .collect();
     assert_eq!(roots.len(), 3);
     assert_eq!(roots[0].enforcements.len(), 1);
     assert!(roots[0].enforcements[0].enforced);
-    assert_eq!(tree.len(), 6, "each root has the resolved conflict as its child");
+    assert_eq!(
+        tree.len(),
+        6,
+        "each root has the resolved conflict as its child"
+    );
 }
 
 #[test]
 fn phases_are_not_skipped_and_not_walked_back() {
     let mut w = World::new();
     let plan = w.use_plan("local/work").id;
-    let error = w.transition(plan, Transition::ApplyPlan).unwrap_err().to_string();
+    let error = w
+        .transition(plan, Transition::ApplyPlan)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("invar plan strategize"), "{error}");
     w.transition(plan, Transition::StartStrategize).unwrap();
     w.transition(plan, Transition::ExecutePlan).unwrap();
-    let error = w.transition(plan, Transition::StartStrategize).unwrap_err().to_string();
+    let error = w
+        .transition(plan, Transition::StartStrategize)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("does not go back"), "{error}");
     w.transition(plan, Transition::ApplyPlan).unwrap();
-    let error = w.transition(plan, Transition::ApplyPlan).unwrap_err().to_string();
+    let error = w
+        .transition(plan, Transition::ApplyPlan)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("is over"), "{error}");
 }
 
@@ -80,17 +120,31 @@ fn an_open_violation_blocks_until_it_is_corrected() {
     enforce(&mut w, plan, &rule, "no test for /login");
     w.restart();
     let error = w.transition(plan, Transition::ExecutePlan).unwrap_err();
-    let EngineError::Blocked { violated_ids, reasons, .. } = &error else { panic!("{error}") };
+    let EngineError::Blocked {
+        violated_ids,
+        reasons,
+        ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
     assert_eq!(violated_ids, &[rule.id]);
     assert!(reasons[0].contains("no test for /login"), "{error}");
     let blocked = w.plan(plan);
-    assert_eq!((blocked.phase, blocked.state), (Phase::Strategize, PhaseState::Blocked));
+    assert_eq!(
+        (blocked.phase, blocked.state),
+        (Phase::Strategize, PhaseState::Blocked)
+    );
     assert_eq!(blocked.blocked, Some(Transition::ExecutePlan));
 
     let violation = open_violation(&w, plan);
     let waive = Some("the endpoint is internal".to_owned());
     w.call(Call::Resolve { violation, waive }).unwrap();
-    assert_eq!(w.plan(plan).state, PhaseState::Queued, "reconciled again by itself");
+    assert_eq!(
+        w.plan(plan).state,
+        PhaseState::Queued,
+        "reconciled again by itself"
+    );
     assert!(event_names(&mut w).contains(&"CORRECTION_APPLIED"));
     w.transition(plan, Transition::ExecutePlan).unwrap();
     assert_eq!(w.plan(plan).phase, Phase::Execute);
@@ -104,10 +158,16 @@ fn removing_the_violated_invariant_is_a_correction() {
     let plan = w.use_plan("local/work").id;
     enforce(&mut w, plan, &rule, "none");
     w.transition(plan, Transition::StartStrategize).unwrap_err();
-    w.call(Call::Remove { id: rule.id.to_string() }).unwrap();
+    w.call(Call::Remove {
+        id: rule.id.to_string(),
+    })
+    .unwrap();
     let state = w.engine.as_ref().unwrap().core().state();
     let violation = state.violations.values().next().unwrap();
-    assert!(matches!(violation.status, ViolationStatus::Corrected { .. }));
+    assert!(matches!(
+        violation.status,
+        ViolationStatus::Corrected { .. }
+    ));
     w.transition(plan, Transition::StartStrategize).unwrap();
 }
 
@@ -121,10 +181,19 @@ fn a_non_overridable_invariant_is_never_waived() {
     enforce(&mut w, plan, &rule, "dropped a table");
     let violation = open_violation(&w, plan);
     let waive = Some("please".to_owned());
-    let error =
-        w.call(Call::Resolve { violation: violation.clone(), waive }).unwrap_err().to_string();
+    let error = w
+        .call(Call::Resolve {
+            violation: violation.clone(),
+            waive,
+        })
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("nobody may waive"), "{error}");
-    w.call(Call::Resolve { violation, waive: None }).unwrap();
+    w.call(Call::Resolve {
+        violation,
+        waive: None,
+    })
+    .unwrap();
 }
 
 #[test]
@@ -143,11 +212,18 @@ fn a_layer_that_nobody_answers_for_keeps_the_plan_from_starting() {
     let mut w = World::new();
     let plan = w.use_plan("local/work").id;
     let mut new = NewInvariant::plain(Scope::Plan(plan), "Changes stay minimal.");
-    new.layer = crate::model::Layer::Judgment { checkpoint: crate::model::Checkpoint::EachEdit };
+    new.layer = crate::model::Layer::Judgment {
+        checkpoint: crate::model::Checkpoint::EachEdit,
+    };
     let rule = w.add(new);
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
-    assert!(matches!(&error, EngineError::Blocked { violated_ids, .. } if *violated_ids == [rule.id]));
-    assert!(error.to_string().contains("no judge is configured"), "{error}");
+    assert!(
+        matches!(&error, EngineError::Blocked { violated_ids, .. } if *violated_ids == [rule.id])
+    );
+    assert!(
+        error.to_string().contains("no judge is configured"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -156,18 +232,34 @@ fn an_actions_invariants_are_promoted_with_their_parameters_bound() {
     let action = Scope::Action("local/fix".parse().unwrap());
     w.untouched(action.clone(), "{failing_test}");
     w.add_plain(action.clone(), "Minimum 80% coverage");
-    let error = w.use_plan_with("local/fix", &[], None).unwrap_err().to_string();
+    let error = w
+        .use_plan_with("local/fix", &[], None)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("--set failing_test="), "{error}");
-    let plan = w.use_plan_with("local/fix", &[("failing_test", "tests/t.py")], None).unwrap();
+    let plan = w
+        .use_plan_with("local/fix", &[("failing_test", "tests/t.py")], None)
+        .unwrap();
     let set = w.effective(plan.id);
-    let origins: Vec<_> = set.invariants.iter().map(|i| i.origin.to_string()).collect();
+    let origins: Vec<_> = set
+        .invariants
+        .iter()
+        .map(|i| i.origin.to_string())
+        .collect();
     assert_eq!(origins, ["promoted from action local/fix"; 2]);
     assert_eq!(set.invariants[0].text, "tests/t.py is untouched");
-    assert_eq!(set.conflicts_resolved.len(), 2, "the templates are shadowed by their copies");
+    assert_eq!(
+        set.conflicts_resolved.len(),
+        2,
+        "the templates are shadowed by their copies"
+    );
     w.add_plain(action, "added later");
     let set = w.effective(plan.id);
     let last = set.invariants.last().unwrap();
-    assert_eq!((last.text.as_str(), last.scope.kind().as_str()), ("added later", "action"));
+    assert_eq!(
+        (last.text.as_str(), last.scope.kind().as_str()),
+        ("added later", "action")
+    );
 }
 
 #[test]
@@ -186,12 +278,20 @@ fn a_child_plan_inherits_what_is_in_force_in_its_parent() {
 #[test]
 fn the_at_sign_is_the_current_plan_of_the_directory() {
     let mut w = World::new();
-    let at = PlanRef { text: "@".into(), cwd: w.root.join("src") };
-    let error = w.call(Call::PlanShow { plan: at.clone() }).unwrap_err().to_string();
+    let at = PlanRef {
+        text: "@".into(),
+        cwd: w.root.join("src"),
+    };
+    let error = w
+        .call(Call::PlanShow { plan: at.clone() })
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("invar plan use"), "{error}");
     w.use_plan("local/one");
     let two = w.use_plan("local/two");
-    let Reply::Plan(plan) = w.call(Call::PlanShow { plan: at }).unwrap() else { panic!() };
+    let Reply::Plan(plan) = w.call(Call::PlanShow { plan: at }).unwrap() else {
+        panic!()
+    };
     assert_eq!(plan.id, two.id);
 }
 
@@ -200,9 +300,17 @@ fn the_log_tells_the_whole_story_and_verifies() {
     let mut w = World::new();
     let plan = w.use_plan("local/work").id;
     w.transition(plan, Transition::StartStrategize).unwrap();
-    let Reply::Log(report) = w.call(Call::LogVerify).unwrap() else { panic!() };
+    let Reply::Log(report) = w.call(Call::LogVerify).unwrap() else {
+        panic!()
+    };
     assert_eq!(report.first_fault, None);
-    let Reply::Events(events) = w.call(Call::Events { since: 0, limit: 100 }).unwrap() else {
+    let Reply::Events(events) = w
+        .call(Call::Events {
+            since: 0,
+            limit: 100,
+        })
+        .unwrap()
+    else {
         panic!()
     };
     assert_eq!(report.verified, events.len() as u64);

@@ -4,7 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::engine::{
-    EngineHandle, Notice, client::Connection, host::Host, link::{Link, LinkEvent}, open_session,
+    EngineHandle, Notice,
+    client::Connection,
+    host::Host,
+    link::{Link, LinkEvent},
+    open_session,
 };
 
 fn soon() -> Instant {
@@ -17,7 +21,11 @@ fn host(world: &mut World) -> Host {
 
 fn add_call(world: &World, text: &str) -> Call {
     let invariant = NewInvariant::plain(Scope::Global, text);
-    Call::Add { invariant, cwd: world.root.clone(), plan: None }
+    Call::Add {
+        invariant,
+        cwd: world.root.clone(),
+        plan: None,
+    }
 }
 
 #[tokio::test]
@@ -34,17 +42,34 @@ async fn both_ways_in_answer_the_same_and_hear_of_each_other() {
     near.call(add_call(&w, "from near")).await.unwrap();
     for heard in [&mut heard_near, &mut heard_far] {
         for text in ["from afar", "from near"] {
-            let Some(Notice::Event(event)) = heard.notices.recv().await else { panic!() };
+            let Some(Notice::Event(event)) = heard.notices.recv().await else {
+                panic!()
+            };
             let crate::model::EventKind::InvariantAdded { invariant } = &event.kind else {
                 panic!("{event:?}")
             };
             assert_eq!(invariant.text, text);
         }
     }
-    let list = Call::List { scope: None, plan: None, removed: false };
-    assert_eq!(near.call(list.clone()).await.unwrap(), far.call(list).await.unwrap());
-    let error = far.call(Call::Show { id: "nothing".into() }).await.unwrap_err();
-    assert!(matches!(error, EngineError::NotFound { .. }), "errors keep their kind: {error}");
+    let list = Call::List {
+        scope: None,
+        plan: None,
+        removed: false,
+    };
+    assert_eq!(
+        near.call(list.clone()).await.unwrap(),
+        far.call(list).await.unwrap()
+    );
+    let error = far
+        .call(Call::Show {
+            id: "nothing".into(),
+        })
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, EngineError::NotFound { .. }),
+        "errors keep their kind: {error}"
+    );
 }
 
 #[tokio::test]
@@ -59,12 +84,21 @@ async fn a_blocking_client_uses_the_host_and_then_the_store() {
     });
     assert!(matches!(remote.await.unwrap(), Reply::Added { .. }));
     drop(host);
-    assert!(Connection::open(&w.locations, soon()).is_none(), "the socket is gone");
+    assert!(
+        Connection::open(&w.locations, soon()).is_none(),
+        "the socket is gone"
+    );
     assert!(!w.locations.owner_file().exists());
     let mut session = open_session(&w.locations, soon()).unwrap();
     assert!(matches!(session, super::super::Session::Local(_)));
-    let list = Call::List { scope: None, plan: None, removed: false };
-    let Reply::Invariants(all) = session.call(&w.locations, list, soon()).unwrap() else { panic!() };
+    let list = Call::List {
+        scope: None,
+        plan: None,
+        removed: false,
+    };
+    let Reply::Invariants(all) = session.call(&w.locations, list, soon()).unwrap() else {
+        panic!()
+    };
     assert_eq!(all.len(), 1);
 }
 
@@ -100,7 +134,9 @@ async fn many_clients_at_once_lose_and_double_nothing() {
     assert_eq!(core.state().invariants.len(), 65);
     let counts: Vec<u32> = core.state().strikes_of(plan).map(|s| s.count).collect();
     assert_eq!(counts, [2; 32]);
-    let Reply::Log(report) = w.call(Call::LogVerify).unwrap() else { panic!() };
+    let Reply::Log(report) = w.call(Call::LogVerify).unwrap() else {
+        panic!()
+    };
     assert_eq!(report.first_fault, None);
 }
 
@@ -118,7 +154,12 @@ async fn a_slow_subscriber_is_told_how_much_it_missed() {
         assert!(matches!(heard.notices.recv().await, Some(Notice::Event(_))));
     }
     near.call(add_call(&w, "one more")).await.unwrap();
-    assert_eq!(heard.notices.recv().await, Some(Notice::Lagged { missed: extra as u64 }));
+    assert_eq!(
+        heard.notices.recv().await,
+        Some(Notice::Lagged {
+            missed: extra as u64
+        })
+    );
     assert!(matches!(heard.notices.recv().await, Some(Notice::Event(_))));
 }
 
@@ -127,15 +168,30 @@ async fn a_client_that_lives_takes_over_when_the_host_goes() {
     let mut w = World::new();
     let host = host(&mut w);
     let mut link = Link::start(w.locations.clone(), w.config.clone());
-    let Some(LinkEvent::Up { hosting: false, .. }) = link.events.recv().await else { panic!() };
-    tokio::task::spawn_blocking(move || drop(host)).await.unwrap();
+    let Some(LinkEvent::Up { hosting: false, .. }) = link.events.recv().await else {
+        panic!()
+    };
+    tokio::task::spawn_blocking(move || drop(host))
+        .await
+        .unwrap();
     assert!(matches!(link.events.recv().await, Some(LinkEvent::Down)));
-    let Some(LinkEvent::Up { handle, hosting, .. }) = link.events.recv().await else { panic!() };
+    let Some(LinkEvent::Up {
+        handle, hosting, ..
+    }) = link.events.recv().await
+    else {
+        panic!()
+    };
     assert!(hosting);
-    handle.call(add_call(&w, "after the takeover")).await.unwrap();
+    handle
+        .call(add_call(&w, "after the takeover"))
+        .await
+        .unwrap();
     link.close().await;
     w.restart();
-    assert_eq!(w.engine.as_ref().unwrap().core().state().invariants.len(), 1);
+    assert_eq!(
+        w.engine.as_ref().unwrap().core().state().invariants.len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -156,7 +212,9 @@ async fn an_allowed_attempt_is_answered_at_once_and_written_soon() {
     near.call(call(&w)).await.unwrap();
     let mut attempts = 0;
     while attempts < 2 {
-        let Some(Notice::Event(event)) = heard.notices.recv().await else { panic!() };
+        let Some(Notice::Event(event)) = heard.notices.recv().await else {
+            panic!()
+        };
         attempts += usize::from(event.kind.name() == "ATTEMPTED");
     }
 }
@@ -168,14 +226,25 @@ async fn nonsense_on_the_socket_is_answered_and_harms_nobody() {
     let host = host(&mut w);
     for (line, part) in [
         ("hello\n", "not understood"),
-        ("{\"v\":1,\"id\":1,\"call\":{\"op\":\"fly\"}}\n", "not understood"),
-        ("{\"v\":99,\"id\":7,\"call\":{\"op\":\"ping\"}}\n", "speaks version 1"),
+        (
+            "{\"v\":1,\"id\":1,\"call\":{\"op\":\"fly\"}}\n",
+            "not understood",
+        ),
+        (
+            "{\"v\":99,\"id\":7,\"call\":{\"op\":\"ping\"}}\n",
+            "speaks version 1",
+        ),
     ] {
-        let mut stream = tokio::net::UnixStream::connect(&w.locations.socket).await.unwrap();
+        let mut stream = tokio::net::UnixStream::connect(&w.locations.socket)
+            .await
+            .unwrap();
         stream.write_all(line.as_bytes()).await.unwrap();
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer).await.unwrap();
         assert!(answer.contains(part), "{answer}");
     }
-    assert!(matches!(host.handle().call(Call::Ping).await, Ok(Reply::Pong { .. })));
+    assert!(matches!(
+        host.handle().call(Call::Ping).await,
+        Ok(Reply::Pong { .. })
+    ));
 }

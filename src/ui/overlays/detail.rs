@@ -48,29 +48,53 @@ pub(super) fn invariant(id: InvariantId, model: &Model, theme: &Theme) -> Lines 
     field(&mut lines, theme, "non-overridable", locked);
     field(&mut lines, theme, "origin", &i.origin.to_string());
     if i.origin != Origin::BuiltIn {
-        let revision = format!("{}, created {}", i.revision, i.created_at.strftime("%Y-%m-%d %H:%M"));
+        let revision = format!(
+            "{}, created {}",
+            i.revision,
+            i.created_at.strftime("%Y-%m-%d %H:%M")
+        );
         field(&mut lines, theme, "revision", &revision);
     }
-    let here: Vec<_> = model.rows.iter().filter(|r| r.invariant().id == id).collect();
+    let here: Vec<_> = model
+        .rows
+        .iter()
+        .filter(|r| r.invariant().id == id)
+        .collect();
     for shadow in here.iter().filter_map(|r| r.shadowed_by.as_ref()) {
         lines.push((String::new(), theme.text));
         let text = format!("shadowed by {} ({})", shadow.by, shadow.rationale);
         lines.push((text, theme.warning));
     }
-    for row in model.rows.iter().filter(|r| r.shadowed_by.as_ref().is_some_and(|s| s.by == id)) {
+    for row in model
+        .rows
+        .iter()
+        .filter(|r| r.shadowed_by.as_ref().is_some_and(|s| s.by == id))
+    {
         lines.push((String::new(), theme.text));
-        let text = format!("shadows {} of {}", row.invariant().id, row.invariant().scope);
+        let text = format!(
+            "shadows {} of {}",
+            row.invariant().id,
+            row.invariant().scope
+        );
         lines.push((text, theme.dim));
     }
     if let Some(plan) = model.shown_plan() {
-        let strikes: Vec<_> =
-            model.state.strikes_of(plan.id).filter(|s| s.invariant_id == id).collect();
+        let strikes: Vec<_> = model
+            .state
+            .strikes_of(plan.id)
+            .filter(|s| s.invariant_id == id)
+            .collect();
         if !strikes.is_empty() {
             lines.push((String::new(), theme.text));
             lines.push(("breached in this plan".into(), theme.strong));
         }
         for strike in strikes {
-            let text = format!("{} {} {}", theme.glyphs.flag, strike.count, strike.signature.target());
+            let text = format!(
+                "{} {} {}",
+                theme.glyphs.flag,
+                strike.count,
+                strike.signature.target()
+            );
             lines.push((text, theme.bad));
         }
     }
@@ -80,16 +104,35 @@ pub(super) fn invariant(id: InvariantId, model: &Model, theme: &Theme) -> Lines 
 pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
     let event = model.state.recent.iter().find(|e| e.seq == seq);
     let Some(event) = event else {
-        let text = format!("This entry is only in the log now: invar events --since {}", seq.saturating_sub(1));
+        let text = format!(
+            "This entry is only in the log now: invar events --since {}",
+            seq.saturating_sub(1)
+        );
         return vec![(text, theme.dim)];
     };
     let mut lines = Vec::new();
-    field(&mut lines, theme, "event", &format!("{} {}", event.seq, event.kind.name()));
+    field(
+        &mut lines,
+        theme,
+        "event",
+        &format!("{} {}", event.seq, event.kind.name()),
+    );
     field(&mut lines, theme, "at", &event.at.to_string());
     match &event.kind {
-        EventKind::Attempted { plan_id, agent, session, attempt, verdict } => {
+        EventKind::Attempted {
+            plan_id,
+            agent,
+            session,
+            attempt,
+            verdict,
+        } => {
             field(&mut lines, theme, "plan", &plan_id.to_string());
-            field(&mut lines, theme, "agent", &format!("{agent}, session {session}"));
+            field(
+                &mut lines,
+                theme,
+                "agent",
+                &format!("{agent}, session {session}"),
+            );
             if let Some(subagent) = &attempt.subagent {
                 field(&mut lines, theme, "sub-agent", subagent);
             }
@@ -104,7 +147,12 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
                 field(&mut lines, theme, "of", &breach.scope.to_string());
                 field(&mut lines, theme, "allowed", &breach.allowed);
                 if let Some(limit) = breach.limit {
-                    field(&mut lines, theme, "strike", &format!("{} of {limit}", breach.strike));
+                    field(
+                        &mut lines,
+                        theme,
+                        "strike",
+                        &format!("{} of {limit}", breach.strike),
+                    );
                 }
             }
             lines.push((String::new(), theme.text));
@@ -119,8 +167,17 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
                 field(&mut lines, theme, "halted", reason);
             }
             for id in &plan.violated_ids {
-                let text = model.state.invariants.get(id).map(|k| k.invariant.text.clone());
-                field(&mut lines, theme, "violated", &text.unwrap_or_else(|| id.to_string()));
+                let text = model
+                    .state
+                    .invariants
+                    .get(id)
+                    .map(|k| k.invariant.text.clone());
+                field(
+                    &mut lines,
+                    theme,
+                    "violated",
+                    &text.unwrap_or_else(|| id.to_string()),
+                );
             }
         }
         EventKind::InvariantViolated { violation, .. }

@@ -5,7 +5,11 @@ use ratatui::{buffer::Buffer, layout::Rect, widgets::Widget};
 use super::frame;
 use crate::{
     app::editor::{Editor, Field},
-    ui::{draw::key_row, text::put, theme::Theme},
+    ui::{
+        draw::key_row,
+        text::{put, wrap},
+        theme::Theme,
+    },
 };
 
 pub(super) fn draw(editor: &Editor, theme: &Theme, area: Rect, buf: &mut Buffer) {
@@ -15,18 +19,21 @@ pub(super) fn draw(editor: &Editor, theme: &Theme, area: Rect, buf: &mut Buffer)
     };
     let fields = editor.fields();
     let patterns = fields.contains(&Field::Patterns);
-    let choices = fields.iter().filter(|f| !matches!(f, Field::Text | Field::Patterns)).count();
+    let choices = fields
+        .iter()
+        .filter(|f| !matches!(f, Field::Text | Field::Patterns))
+        .count();
     // Labels and areas, choices, a line for what is wrong, a line of keys.
-    let wanted = 1 + 5 + choices as u16 + u16::from(patterns) * 4 + 4;
+    let wanted = 1 + 5 + choices as u16 + u16::from(patterns) * 4 + 5;
     let inner = frame(title, 78.min(area.width), wanted + 2, theme, area, buf);
     if inner.area() == 0 {
         return;
     }
-    let fixed = 1 + choices as u16 + u16::from(patterns) + 3;
+    let fixed = 1 + choices as u16 + u16::from(patterns) + 4;
     let free = inner.height.saturating_sub(fixed);
     let pattern_rows = if patterns { (free / 2).clamp(1, 3) } else { 0 };
     let text_rows = free.saturating_sub(pattern_rows).clamp(1, 5);
-    let end = inner.bottom().saturating_sub(2);
+    let end = inner.bottom().saturating_sub(3).max(inner.y);
     let mut y = inner.y;
     for field in fields {
         let focused = editor.focus == field;
@@ -38,7 +45,11 @@ pub(super) fn draw(editor: &Editor, theme: &Theme, area: Rect, buf: &mut Buffer)
         match field {
             Field::Text | Field::Patterns => {
                 put(buf, inner.x, y, inner.width, label, label_style);
-                let rows = if field == Field::Text { text_rows } else { pattern_rows };
+                let rows = if field == Field::Text {
+                    text_rows
+                } else {
+                    pattern_rows
+                };
                 let box_area = Rect::new(inner.x, y + 1, inner.width, rows.min(end - y - 1));
                 draw_area(editor, field, focused, theme, box_area, buf);
                 y += 1 + rows;
@@ -47,32 +58,55 @@ pub(super) fn draw(editor: &Editor, theme: &Theme, area: Rect, buf: &mut Buffer)
                 put(buf, inner.x, y, 17, label, label_style);
                 let style = if focused { theme.selected } else { theme.text };
                 let at = inner.x + 17;
-                put(buf, at, y, inner.right().saturating_sub(at), &format!(" {value} "), style);
+                put(
+                    buf,
+                    at,
+                    y,
+                    inner.right().saturating_sub(at),
+                    &format!(" {value} "),
+                    style,
+                );
                 y += 1;
             }
         }
     }
-    let problem = editor.refused.clone().or_else(|| editor.problem().filter(|_| editor.is_changed()));
-    let status = Rect::new(inner.x, end, inner.width, 1);
+    let problem = editor
+        .refused
+        .clone()
+        .or_else(|| editor.problem().filter(|_| editor.is_changed()));
     match problem {
         Some(problem) => {
-            put(buf, status.x, status.y, status.width, &problem, theme.bad);
+            let lines = wrap(&problem, usize::from(inner.width));
+            for (y, line) in (end..inner.bottom().saturating_sub(1)).zip(lines) {
+                put(buf, inner.x, y, inner.width, &line, theme.bad);
+            }
         }
         None if editor.saving => {
-            put(buf, status.x, status.y, status.width, "saving", theme.dim);
+            put(buf, inner.x, end, inner.width, "saving", theme.dim);
         }
         None => {}
     }
-    let keys = [("ctrl-s", "save"), ("tab", "next field"), ("space", "change"), ("esc", "leave")];
-    let row = Rect::new(inner.x.saturating_sub(1), inner.bottom().saturating_sub(1), inner.width + 1, 1);
+    let keys = [
+        ("ctrl-s", "save"),
+        ("tab", "next field"),
+        ("space", "change"),
+        ("esc", "leave"),
+    ];
+    let row = Rect::new(
+        inner.x.saturating_sub(1),
+        inner.bottom().saturating_sub(1),
+        inner.width + 1,
+        1,
+    );
     key_row(row, &keys, theme, buf);
 }
 
 fn label_and_value(editor: &Editor, field: Field) -> (&'static str, String) {
     match field {
-        Field::Text if editor.layer.label().starts_with("letter") => {
-            ("text (may be left empty: the check writes it)", String::new())
-        }
+        Field::Text if editor.layer.label().starts_with("letter") => (
+            "text (may be left empty: the check writes it)",
+            String::new(),
+        ),
         Field::Text => ("what must stay true", String::new()),
         Field::Layer => ("layer", editor.layer.label().to_owned()),
         Field::Patterns => ("patterns, one a line, such as src/**", String::new()),
@@ -115,6 +149,11 @@ fn draw_area(
     for y in area.y..area.bottom() {
         put(buf, area.x, y, 1, theme.glyphs.borders.vertical_left, bar);
     }
-    let inner = Rect::new(area.x + 2, area.y, area.width.saturating_sub(2), area.height);
+    let inner = Rect::new(
+        area.x + 2,
+        area.y,
+        area.width.saturating_sub(2),
+        area.height,
+    );
     (&text).render(inner, buf);
 }

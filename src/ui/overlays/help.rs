@@ -20,14 +20,23 @@ pub(super) fn draw(scroll: usize, model: &Model, theme: &Theme, area: Rect, buf:
         })
         .collect();
     lines.push((String::new(), theme.text));
-    lines.push(("In the editor: tab moves, ctrl-s saves, esc leaves, ctrl-u undoes.".into(), theme.text));
-    lines.push(("In a list, letters after / are text; enter keeps the filter.".into(), theme.text));
+    lines.push((
+        "In the editor: tab moves, ctrl-s saves, esc leaves, ctrl-u undoes.".into(),
+        theme.text,
+    ));
+    lines.push((
+        "In a list, letters after / are text; enter keeps the filter.".into(),
+        theme.text,
+    ));
     lines.push(("P plain  L letter  J judgment  A assent".into(), theme.text));
     let signs = format!(
         "{} non-overridable  {} shadowed  {}2 second strike",
         theme.glyphs.lock, theme.glyphs.shadow, theme.glyphs.flag
     );
     lines.push((signs, theme.text));
-    lines.push(("Hold shift to select text with the mouse.".into(), theme.dim));
+    lines.push((
+        "Hold shift to select text with the mouse.".into(),
+        theme.dim,
+    ));
     window("Help", &lines, scroll, theme, area, buf);
 }

@@ -54,7 +54,14 @@ fn frame(
         .border_set(theme.glyphs.borders)
         .border_style(theme.border_focused)
         .render(outer, buf);
-    put(buf, x + 1, y, width.saturating_sub(2), &format!(" {title} "), theme.strong);
+    put(
+        buf,
+        x + 1,
+        y,
+        width.saturating_sub(2),
+        &format!(" {title} "),
+        theme.strong,
+    );
     outer.inner(ratatui::layout::Margin::new(2, 1))
 }
 
@@ -74,7 +81,14 @@ fn window(
         .flat_map(|(text, style)| wrap(text, text_width).into_iter().map(|l| (l, *style)))
         .collect();
     let wanted = u16::try_from(wrapped.len() + 2).unwrap_or(u16::MAX);
-    let inner = frame(title, width, wanted.min(area.height.saturating_sub(2)), theme, area, buf);
+    let inner = frame(
+        title,
+        width,
+        wanted.min(area.height.saturating_sub(2)),
+        theme,
+        area,
+        buf,
+    );
     let height = usize::from(inner.height);
     let skip = scroll.min(wrapped.len().saturating_sub(height));
     for (y, (line, style)) in (inner.y..inner.bottom()).zip(wrapped.iter().skip(skip)) {
@@ -90,10 +104,16 @@ fn window(
 fn draw_confirm(confirm: &Confirm, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let width = 64u16.min(area.width.saturating_sub(2));
     let text_width = usize::from(width.saturating_sub(4));
-    let mut lines: Vec<(String, Style)> =
-        wrap(&confirm.question, text_width).into_iter().map(|l| (l, theme.strong)).collect();
+    let mut lines: Vec<(String, Style)> = wrap(&confirm.question, text_width)
+        .into_iter()
+        .map(|l| (l, theme.strong))
+        .collect();
     for subject in &confirm.subject {
-        lines.extend(wrap(subject, text_width).into_iter().map(|l| (l, theme.text)));
+        lines.extend(
+            wrap(subject, text_width)
+                .into_iter()
+                .map(|l| (l, theme.text)),
+        );
     }
     let height = lines.len() as u16 + 4;
     let inner = frame("Please confirm", width, height, theme, area, buf);
@@ -103,9 +123,19 @@ fn draw_confirm(confirm: &Confirm, theme: &Theme, area: Rect, buf: &mut Buffer) 
     }
     let button = |focused| if focused { theme.selected } else { theme.dim };
     let mut x = inner.x;
-    let buttons = [(confirm.no, "esc", !confirm.yes_focused), (confirm.yes, "y", confirm.yes_focused)];
+    let buttons = [
+        (confirm.no, "esc", !confirm.yes_focused),
+        (confirm.yes, "y", confirm.yes_focused),
+    ];
     for (label, key, focused) in buttons {
         let text = format!(" {label} ({key}) ");
-        x = put(buf, x, last, inner.right().saturating_sub(x), &text, button(focused)) + 2;
+        x = put(
+            buf,
+            x,
+            last,
+            inner.right().saturating_sub(x),
+            &text,
+            button(focused),
+        ) + 2;
     }
 }

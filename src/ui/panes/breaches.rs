@@ -16,20 +16,43 @@ pub(super) fn title(model: &Model, theme: &Theme) -> Title {
     };
     let (state, right_style) = match model.stream.paused_at {
         None => ("following".to_owned(), theme.dim),
-        Some(_) => (format!("paused, {} new", model.stream.new_below()), theme.warning),
+        Some(_) => (
+            format!("paused, {} new", model.stream.new_below()),
+            theme.warning,
+        ),
     };
-    Title { left: "4 Breaches".into(), right: format!(" {dropped}{state} "), right_style }
+    Title {
+        left: "4 Breaches ".into(),
+        right: format!(" {dropped}{state} "),
+        right_style,
+    }
 }
 
 pub(super) fn draw(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let rows = model.breaches.shown.iter().skip(model.breaches.offset);
     for (y, index) in (area.y..area.bottom()).zip(rows) {
-        let Some(row) = model.stream.rows.get(*index) else { continue };
+        let Some(row) = model.stream.rows.get(*index) else {
+            continue;
+        };
         let selected = model.breaches.selected == Some(row.seq);
-        draw_row(model, theme, row, selected, Rect::new(area.x, y, area.width, 1), buf);
+        draw_row(
+            model,
+            theme,
+            row,
+            selected,
+            Rect::new(area.x, y, area.width, 1),
+            buf,
+        );
     }
     if model.stream.rows.is_empty() {
-        put(buf, area.x + 1, area.y, area.width, "nothing was refused yet", theme.dim);
+        put(
+            buf,
+            area.x + 1,
+            area.y,
+            area.width,
+            "nothing was refused yet",
+            theme.dim,
+        );
     }
 }
 
@@ -58,6 +81,13 @@ fn draw_row(
     let what_room = room.min((room / 2).max(16));
     let after = put(buf, x, area.y, what_room, &row.what, style);
     let x = after.max(x + what_room.min(34)) + 2;
-    put(buf, x, area.y, right.saturating_sub(x + 1), &row.why, style.patch(theme.dim));
+    put(
+        buf,
+        x,
+        area.y,
+        right.saturating_sub(x + 1),
+        &row.why,
+        style.patch(theme.dim),
+    );
     put(buf, right, area.y, strike_width, &row.strike, tone);
 }

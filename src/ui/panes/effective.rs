@@ -6,19 +6,31 @@ use unicode_width::UnicodeWidthStr;
 use super::{Title, row_style};
 use crate::{
     app::{Model, Pane, effective::EffectiveRow},
-    model::{Layer, Origin, Severity},
+    model::{Layer, Origin, Severity, Strike},
     ui::{text::put, theme::Theme},
 };
 
 pub(super) fn title(model: &Model, theme: &Theme) -> Title {
-    let own = model.rows.iter().filter(|r| r.invariant().origin == Origin::BuiltIn).count();
-    let shadowed = model.rows.iter().filter(|r| r.shadowed_by.is_some()).count();
+    let own = model
+        .rows
+        .iter()
+        .filter(|r| r.invariant().origin == Origin::BuiltIn)
+        .count();
+    let shadowed = model
+        .rows
+        .iter()
+        .filter(|r| r.shadowed_by.is_some())
+        .count();
     let force = model.rows.len() - own - shadowed;
     let right = match shadowed {
         0 => format!(" {force} in force "),
         n => format!(" {force} in force, {n} shadowed "),
     };
-    Title { left: "2 Effective set".into(), right, right_style: theme.dim }
+    Title {
+        left: "2 Effective set ".into(),
+        right,
+        right_style: theme.dim,
+    }
 }
 
 /// The letter that stands for a layer.
@@ -34,13 +46,37 @@ fn layer_letter(layer: &Layer) -> &'static str {
 pub(super) fn draw(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let rows = model.effective.shown.iter().skip(model.effective.offset);
     for (y, index) in (area.y..area.bottom()).zip(rows) {
-        let Some(row) = model.rows.get(*index) else { continue };
+        let Some(row) = model.rows.get(*index) else {
+            continue;
+        };
         let key = crate::app::model::effective_key(row);
         let selected = model.effective.selected == Some(key);
-        draw_row(model, theme, row, selected, Rect::new(area.x, y, area.width, 1), buf);
+        draw_row(
+            model,
+            theme,
+            row,
+            selected,
+            Rect::new(area.x, y, area.width, 1),
+            buf,
+        );
     }
     if model.rows.is_empty() {
-        put(buf, area.x + 1, area.y, area.width, "nothing is in force here", theme.dim);
+        put(
+            buf,
+            area.x + 1,
+            area.y,
+            area.width,
+            "nothing is in force here",
+            theme.dim,
+        );
+    }
+}
+
+/// Such as `⚑2/3`.
+pub(super) fn strike_flag(strike: &Strike, theme: &Theme) -> String {
+    match strike.limit {
+        Some(limit) => format!("{}{}/{limit}", theme.glyphs.flag, strike.count),
+        None => format!("{}{}", theme.glyphs.flag, strike.count),
     }
 }
 
@@ -65,22 +101,38 @@ fn draw_row(
         None if built_in => "built-in".to_owned(),
         None => invariant.scope.kind().as_str().to_owned(),
     };
-    let flag = match row.strikes {
-        Some(count) if count > 0 => format!("{}{count}", glyphs.flag),
-        _ => String::new(),
-    };
+    let flag = row
+        .strikes
+        .as_ref()
+        .map(|s| strike_flag(s, theme))
+        .unwrap_or_default();
     let right_width = match row.shadowed_by {
         Some(_) => right.width() as u16,
         None => 8,
     };
-    let flag_width = 4;
+    let flag_width = 5;
     let narrow = area.width < 34;
     let reserved = if narrow { 0 } else { right_width + 1 } + flag_width;
 
     let mut x = area.x;
-    let letter = if row.shadowed_by.is_some() { glyphs.shadow } else { layer_letter(&invariant.layer) };
-    x = put(buf, x, area.y, area.width, letter, style.patch(if quiet { theme.dim } else { theme.accent }));
-    let lock = if invariant.is_locked() { glyphs.lock } else { "" };
+    let letter = if row.shadowed_by.is_some() {
+        glyphs.shadow
+    } else {
+        layer_letter(&invariant.layer)
+    };
+    x = put(
+        buf,
+        x,
+        area.y,
+        area.width,
+        letter,
+        style.patch(if quiet { theme.dim } else { theme.accent }),
+    );
+    let lock = if invariant.is_locked() {
+        glyphs.lock
+    } else {
+        ""
+    };
     put(buf, x, area.y, 2, lock, style);
     x = area.x + 4;
     let room = area.right().saturating_sub(x + reserved);
@@ -91,11 +143,25 @@ fn draw_row(
     };
     let text_room = room.saturating_sub(mark.width() as u16);
     let after = put(buf, x, area.y, text_room, &invariant.text, style);
-    put(buf, after, area.y, mark.width() as u16, mark, style.patch(theme.dim));
+    put(
+        buf,
+        after,
+        area.y,
+        mark.width() as u16,
+        mark,
+        style.patch(theme.dim),
+    );
     if !narrow {
         let at = area.right().saturating_sub(right_width + flag_width);
         put(buf, at, area.y, right_width, &right, style.patch(theme.dim));
     }
     let at = area.right().saturating_sub(flag_width - 1);
-    put(buf, at, area.y, flag_width - 1, &flag, style.patch(theme.bad));
+    put(
+        buf,
+        at,
+        area.y,
+        flag_width - 1,
+        &flag,
+        style.patch(theme.bad),
+    );
 }

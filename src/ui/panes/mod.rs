@@ -14,9 +14,12 @@ use ratatui::{
 };
 use unicode_width::UnicodeWidthStr;
 
-use super::{draw::key_row, text::{put, wrap}, theme::Theme};
+use super::{
+    text::{put, wrap},
+    theme::Theme,
+};
 use crate::{
-    app::{Model, Pane, keymap::first_key, action::Action, layout::Parts, list::FilterField},
+    app::{Model, Pane, action::Action, keymap::first_key, layout::Parts, list::FilterField},
     rules::filter::FilterMode,
 };
 
@@ -28,13 +31,19 @@ struct Title {
 }
 
 pub(super) fn draw(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
-    let shown: Vec<Pane> =
-        Pane::ALL.into_iter().filter(|p| parts.pane(*p).area() > 0).collect();
+    let shown: Vec<Pane> = Pane::ALL
+        .into_iter()
+        .filter(|p| parts.pane(*p).area() > 0)
+        .collect();
     // The focused pane comes last, so that its border is whole.
     let mut order = shown.clone();
     order.sort_by_key(|p| *p == model.focus);
     for pane in order {
-        let style = if pane == model.focus { theme.border_focused } else { theme.border };
+        let style = if pane == model.focus {
+            theme.border_focused
+        } else {
+            theme.border
+        };
         Block::bordered()
             .border_set(theme.glyphs.borders)
             .border_style(style)
@@ -68,23 +77,53 @@ fn draw_title(
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let style = if pane == model.focus { theme.strong } else { theme.text };
+    let style = if pane == model.focus {
+        theme.strong
+    } else {
+        theme.text
+    };
     let filter = match pane {
-        Pane::Scopes => Some((&model.scopes.filter, model.scopes.shown.len(), model.scopes.total)),
-        Pane::Effective => {
-            Some((&model.effective.filter, model.effective.shown.len(), model.effective.total))
-        }
-        Pane::Breaches => {
-            Some((&model.breaches.filter, model.breaches.shown.len(), model.breaches.total))
-        }
+        Pane::Scopes => Some((
+            &model.scopes.filter,
+            model.scopes.shown.len(),
+            model.scopes.total,
+        )),
+        Pane::Effective => Some((
+            &model.effective.filter,
+            model.effective.shown.len(),
+            model.effective.total,
+        )),
+        Pane::Breaches => Some((
+            &model.breaches.filter,
+            model.breaches.shown.len(),
+            model.breaches.total,
+        )),
         Pane::Plan => None,
     };
     let room = area.width.saturating_sub(2);
-    let mut x = put(buf, area.x + 1, area.y, room, &title.left, style);
-    if let Some((filter, hits, total)) = filter.filter(|(f, ..)| f.is_active()) {
+    let active = filter.filter(|(f, ..)| f.is_active());
+    // While a filter shows, the digit names the pane: the filter needs the room.
+    let left = if active.is_some() {
+        &title.left[..1]
+    } else {
+        &title.left
+    };
+    let mut x = put(buf, area.x + 1, area.y, room, left, style);
+    if let Some((filter, hits, total)) = active {
         let line = filter_line(filter, hits, total);
-        let style = if filter.error.is_some() { theme.bad } else { theme.accent };
-        put(buf, x + 1, area.y, area.right().saturating_sub(x + 2), &line, style);
+        let style = if filter.error.is_some() {
+            theme.bad
+        } else {
+            theme.accent
+        };
+        put(
+            buf,
+            x + 1,
+            area.y,
+            area.right().saturating_sub(x + 2),
+            &line,
+            style,
+        );
         return;
     }
     x += 1;
@@ -118,7 +157,7 @@ fn row_style(model: &Model, theme: &Theme, pane: Pane, selected: bool, base: Sty
 }
 
 /// What a newcomer sees: the three things to do first.
-pub(super) fn welcome(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
+pub(super) fn welcome(theme: &Theme, parts: &Parts, buf: &mut Buffer) {
     let top = parts.title.bottom();
     let area = Rect::new(0, top, parts.title.width, parts.hints.y.saturating_sub(top));
     Block::bordered()
@@ -136,17 +175,27 @@ pub(super) fn welcome(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buf
         }
     };
     say("Welcome to invar.", theme.strong, buf);
-    say("It keeps what must stay true true, while coding agents work.", theme.text, buf);
+    say(
+        "It keeps what must stay true true, while coding agents work.",
+        theme.text,
+        buf,
+    );
     say("", theme.text, buf);
-    let add = format!("{}  add an invariant, such as \"tests/test_sync.py is untouched\"", first_key(Action::Add));
+    let add = format!(
+        "{}  add an invariant, such as \"tests/test_sync.py is untouched\"",
+        first_key(Action::Add)
+    );
     say(&add, theme.accent, buf);
     say("", theme.text, buf);
     say("In another terminal:", theme.text, buf);
-    say("invar install claude-code   connect an agent", theme.accent, buf);
-    say("invar demo                  see a run that is really enforced", theme.accent, buf);
-    if let Some((tone, text)) = &model.toast {
-        put(buf, inner.x, inner.bottom().saturating_sub(1), inner.width, text, theme.tone(*tone));
-    }
-    let keys = [("a", "add"), ("?", "help"), ("q", "quit")];
-    key_row(parts.hints, &keys, theme, buf);
+    say(
+        "invar install claude-code   connect an agent",
+        theme.accent,
+        buf,
+    );
+    say(
+        "invar demo                  see a run that is really enforced",
+        theme.accent,
+        buf,
+    );
 }

@@ -2,7 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect, style::Style};
 
-use super::Title;
+use super::{Title, effective::strike_flag};
 use crate::{
     app::{Model, stream::clock},
     model::{Phase, PhaseState, Plan},
@@ -10,7 +10,11 @@ use crate::{
 };
 
 pub(super) fn title(theme: &Theme) -> Title {
-    Title { left: "3 Plan".into(), right: String::new(), right_style: theme.dim }
+    Title {
+        left: "3 Plan ".into(),
+        right: String::new(),
+        right_style: theme.dim,
+    }
 }
 
 pub(super) fn draw(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
@@ -23,7 +27,9 @@ pub(super) fn draw(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
             ("or start an agent".to_owned(), theme.dim),
         ],
     };
-    let skip = model.plan_scroll.min(lines.len().saturating_sub(usize::from(area.height)));
+    let skip = model
+        .plan_scroll
+        .min(lines.len().saturating_sub(usize::from(area.height)));
     for (y, (line, style)) in (area.y..area.bottom()).zip(lines.into_iter().skip(skip)) {
         put(buf, area.x, y, area.width, &line, style);
     }
@@ -53,21 +59,45 @@ fn lines(model: &Model, plan: &Plan, theme: &Theme) -> Vec<(String, Style)> {
         })
         .collect();
     if plan.phase == Phase::Action {
-        out.insert(0, (format!("{} action     {}", glyphs.running, plan.state), theme.text));
+        out.insert(
+            0,
+            (
+                format!("{} action     {}", glyphs.running, plan.state),
+                theme.text,
+            ),
+        );
     }
     out.push((String::new(), theme.text));
     let action = plan.action.as_ref().map_or("automatic", |a| a.as_str());
     out.push((action.to_owned(), theme.dim));
     let violations: Vec<_> = model.state.open_violations(plan.id).collect();
     for violation in violations {
-        out.push((format!("{} {}", glyphs.bad, violation.violated_text), theme.bad));
+        out.push((
+            format!("{} {}", glyphs.bad, violation.violated_text),
+            theme.bad,
+        ));
         out.push((format!("  {}", violation.details), theme.dim));
     }
-    let mut strikes: Vec<_> = model.state.strikes_of(plan.id).filter(|s| s.count > 0).collect();
+    let mut strikes: Vec<_> = model
+        .state
+        .strikes_of(plan.id)
+        .filter(|s| s.count > 0)
+        .collect();
     strikes.sort_by_key(|s| std::cmp::Reverse((s.count, s.last_at)));
     for strike in strikes {
-        let line = format!("{} {} {}", glyphs.flag, strike.count, strike.signature.target());
-        out.push((line, if strike.count > 1 { theme.bad } else { theme.text }));
+        let line = format!(
+            "{} {}",
+            strike_flag(strike, theme),
+            strike.signature.target()
+        );
+        out.push((
+            line,
+            if strike.count > 1 {
+                theme.bad
+            } else {
+                theme.text
+            },
+        ));
     }
     out
 }

@@ -4,21 +4,37 @@ use ratatui::{buffer::Buffer, layout::Rect};
 
 use super::{Title, row_style};
 use crate::{
-    app::{Model, Pane, tree::{Node, TreeRow}},
+    app::{
+        Model, Pane,
+        tree::{Node, TreeRow},
+    },
     model::PhaseState,
     ui::{text::put, theme::Theme},
 };
 
 pub(super) fn title(_model: &Model, theme: &Theme) -> Title {
-    Title { left: "1 Scopes".into(), right: String::new(), right_style: theme.dim }
+    Title {
+        left: "1 Scopes ".into(),
+        right: String::new(),
+        right_style: theme.dim,
+    }
 }
 
 pub(super) fn draw(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let rows = model.scopes.shown.iter().skip(model.scopes.offset);
     for (y, index) in (area.y..area.bottom()).zip(rows) {
-        let Some(row) = model.tree.get(*index) else { continue };
+        let Some(row) = model.tree.get(*index) else {
+            continue;
+        };
         let selected = model.scopes.selected.as_ref() == Some(&row.node);
-        draw_row(model, theme, row, selected, Rect::new(area.x, y, area.width, 1), buf);
+        draw_row(
+            model,
+            theme,
+            row,
+            selected,
+            Rect::new(area.x, y, area.width, 1),
+            buf,
+        );
     }
 }
 
