@@ -116,6 +116,8 @@ pub struct Model {
     pub home: Option<PathBuf>,
     /// The selection follows new plans until a person moves it.
     pub follows_plans: bool,
+    /// An invariant that was just added or changed here, to be brought into view.
+    pub(super) reveal: Option<InvariantId>,
     /// Whether a state was ever taken in.
     pub(super) started: bool,
     /// Events that the engine or the screen could not keep up with.
@@ -160,6 +162,7 @@ impl Model {
             home_project,
             home,
             follows_plans: true,
+            reveal: None,
             started: false,
             missed: 0,
             notice: None,
@@ -180,6 +183,7 @@ impl Model {
             self.scopes
                 .refresh(&self.tree, |r| r.node.clone(), |r| r.label.clone());
         }
+        self.reveal_scope();
         let node = self.scopes.selected.clone();
         if std::mem::take(&mut self.stale.effective) || self.built_for != node {
             let shown = node.clone().unwrap_or(Node::Global);
@@ -200,6 +204,27 @@ impl Model {
             };
             self.breaches.refresh(rows, |r| r.seq, text);
         }
+    }
+
+    /// Selects the scope of the invariant to be revealed, when the shown one does not reach it,
+    /// and the invariant itself.
+    fn reveal_scope(&mut self) {
+        let Some(keyed) = self.reveal.and_then(|id| self.state.invariants.get(&id)) else {
+            return;
+        };
+        let (id, scope) = (keyed.invariant.id, keyed.invariant.scope.clone());
+        self.reveal = None;
+        let shown = self.scopes.selected.clone().unwrap_or(Node::Global);
+        let reached = effective::rows(&self.state, &[], &shown)
+            .iter()
+            .any(|r| r.invariant().id == id);
+        if !reached {
+            self.scopes.selected = Some(Node::of(&scope));
+        }
+        self.stale.effective = true;
+        self.effective.selected = Some((id, false));
+        // The selection was made for the rows that are built next.
+        self.built_for = self.scopes.selected.clone();
     }
 
     /// The invariant that is selected in the effective set.

@@ -244,6 +244,41 @@ fn adding_goes_through_the_editor_to_the_engine() {
 }
 
 #[test]
+fn what_was_added_here_is_brought_into_view() {
+    let mut m = example();
+    press(&mut m, "1 g 2 a x ctrl-s");
+    let new = invariant(11, Scope::Project("local/my-app".parse().unwrap()), "x");
+    let reply = Reply::Added {
+        invariant: Box::new(new.clone()),
+        notes: Vec::new(),
+    };
+    // The answer may come before the event.
+    update(
+        &mut m,
+        Msg::Answer {
+            purpose: Purpose::Save,
+            answer: Box::new(Ok(reply)),
+        },
+    );
+    m.prepare();
+    update(
+        &mut m,
+        event(
+            11,
+            EventKind::InvariantAdded {
+                invariant: new.clone(),
+            },
+        ),
+    );
+    m.prepare();
+    assert_eq!(
+        m.scopes.selected,
+        Some(Node::Project("local/my-app".parse().unwrap()))
+    );
+    assert_eq!(m.selected_invariant().unwrap().id, new.id);
+}
+
+#[test]
 fn the_editor_checks_patterns_while_they_are_typed() {
     let mut m = example();
     press(&mut m, "a tab right right tab");

@@ -31,6 +31,16 @@ pub struct TreeRow {
 }
 
 impl Node {
+    /// The row of a scope.
+    pub fn of(scope: &Scope) -> Self {
+        match scope {
+            Scope::Global => Self::Global,
+            Scope::Project(name) => Self::Project(name.clone()),
+            Scope::Action(name) => Self::Action(name.clone()),
+            Scope::Plan(id) => Self::Plan(*id),
+        }
+    }
+
     /// The scope that an invariant added here gets.
     pub fn scope(&self) -> Option<Scope> {
         match self {

@@ -11,7 +11,10 @@ use crossterm::{
     cursor::{Hide, Show},
     event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture},
     execute,
-    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+    terminal::{
+        Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+        enable_raw_mode,
+    },
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
 
@@ -53,7 +56,11 @@ impl Guard {
     /// What the terminal refuses.
     pub fn reenter(&mut self) -> io::Result<()> {
         enter_modes()?;
-        self.terminal.clear()
+        // A new one has drawn nothing yet; clearing the old one would ask the terminal for its
+        // cursor, which may not answer.
+        let fresh = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        self.terminal = ManuallyDrop::new(fresh);
+        execute!(io::stdout(), Clear(ClearType::All))
     }
 }
 

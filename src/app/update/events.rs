@@ -1,0 +1,178 @@
+//! What comes from the engine: the state, events, answers.
+
+use std::sync::Arc;
+
+use super::moves::{follow_stream, keep_in_window};
+use crate::{
+    app::{
+        model::{Effect, Model, Purpose},
+        overlay::Overlay,
+        stream::Tone,
+        tree::Node,
+    },
+    engine::{Call, EngineError, Reply, State, protocol::Snapshot},
+    model::{Event, EventKind, visible},
+    rules::normalise::Keyed,
+};
+
+pub(super) fn take_snapshot(model: &mut Model, mut snapshot: Snapshot) {
+    let built_in = std::mem::take(&mut snapshot.built_in);
+    model.built_in = built_in.into_iter().map(Keyed::new).collect();
+    let first = !std::mem::replace(&mut model.started, true);
+    model.state = State::from_snapshot(snapshot);
+    let seen = model.stream.rows.back().map_or(0, |r| r.seq);
+    let recent: Vec<Event> = model
+        .state
+        .recent
+        .iter()
+        .filter(|e| e.seq > seen)
+        .cloned()
+        .collect();
+    recent.iter().for_each(|event| model.stream.push(event));
+    model.stale.tree = true;
+    model.stale.effective = true;
+    model.stale.breaches = true;
+    model.settle();
+    if first {
+        select_start(model);
+    }
+    follow_stream(model);
+    keep_in_window(model);
+}
+
+/// What a person wants to see first: the plan of this directory, else the youngest that is not
+/// over, else the project of this directory, else global.
+pub(super) fn select_start(model: &mut Model) {
+    let state = &model.state;
+    let own = model
+        .home_project
+        .as_ref()
+        .and_then(|p| state.current_plan(p))
+        .map(|p| p.id);
+    let youngest = || {
+        state
+            .plans
+            .values()
+            .rev()
+            .find(|p| !p.is_over())
+            .map(|p| p.id)
+    };
+    let project = || {
+        let known = model.home_project.clone().map(Node::Project);
+        known.filter(|node| model.tree.iter().any(|row| row.node == *node))
+    };
+    let node = own
+        .or_else(youngest)
+        .map(Node::Plan)
+        .or_else(project)
+        .unwrap_or(Node::Global);
+    model.scopes.selected = Some(node);
+    model.settle();
+}
+
+pub(super) fn on_event(model: &mut Model, event: Arc<Event>) -> Vec<Effect> {
+    if let Some(held) = &mut model.held {
+        held.push(event);
+        return Vec::new();
+    }
+    if event.seq <= model.state.seq {
+        return Vec::new();
+    }
+    if event.seq != model.state.seq + 1 {
+        let effects = resync(model);
+        if let Some(held) = &mut model.held {
+            held.push(event);
+        }
+        return effects;
+    }
+    apply(model, &event);
+    Vec::new()
+}
+
+pub(super) fn apply(model: &mut Model, event: &Event) {
+    model.state.apply(event);
+    model.stream.push(event);
+    model.stale.breaches = true;
+    match &event.kind {
+        EventKind::InvariantAdded { .. }
+        | EventKind::InvariantEdited { .. }
+        | EventKind::InvariantRemoved { .. }
+        | EventKind::InvariantRestored { .. }
+        | EventKind::ProjectBound { .. } => {
+            model.stale.tree = true;
+            model.stale.effective = true;
+        }
+        EventKind::PlanCreated { plan } => {
+            model.stale.tree = true;
+            let ours = model
+                .home_project
+                .as_ref()
+                .is_none_or(|p| *p == plan.project);
+            if model.follows_plans && ours {
+                model.settle();
+                model.scopes.selected = Some(Node::Plan(plan.id));
+            }
+        }
+        EventKind::PlanChanged { .. } => {
+            model.stale.tree = true;
+            model.stale.effective = true;
+        }
+        EventKind::Attempted { .. } => model.stale.effective = true,
+        _ => {}
+    }
+}
+
+/// Asks for the whole state; events that come meanwhile wait.
+pub(super) fn resync(model: &mut Model) -> Vec<Effect> {
+    if model.held.is_some() {
+        return Vec::new();
+    }
+    model.held = Some(Vec::new());
+    vec![Effect::Call {
+        purpose: Purpose::Resync,
+        call: Box::new(Call::Snapshot),
+    }]
+}
+
+pub(super) fn on_answer(model: &mut Model, purpose: &Purpose, answer: Result<Reply, EngineError>) {
+    match (purpose, answer) {
+        (Purpose::Resync, Ok(Reply::Snapshot(snapshot))) => {
+            let held = model.held.take().unwrap_or_default();
+            take_snapshot(model, *snapshot);
+            for event in held {
+                if event.seq == model.state.seq + 1 {
+                    apply(model, &event);
+                }
+            }
+        }
+        // The link breaks next, and a new state comes with the next engine.
+        (Purpose::Resync, _) => model.held = None,
+        (Purpose::Save, Ok(reply)) => {
+            if let Some(Overlay::Editor(_)) = model.overlays.last() {
+                model.overlays.pop();
+            }
+            let (word, invariant, notes) = match reply {
+                Reply::Added { invariant, notes } => ("added", Some(invariant), notes),
+                Reply::Invariant(invariant) => ("saved", Some(invariant), Vec::new()),
+                _ => ("saved", None, Vec::new()),
+            };
+            if let Some(invariant) = invariant {
+                model.reveal = Some(invariant.id);
+                let mut text = format!("{word}: {}", visible(&invariant.text.replace('\n', " ")));
+                for note in notes {
+                    text.push_str(&format!(" ({note})"));
+                }
+                model.toast = Some((Tone::Good, text));
+            }
+        }
+        (Purpose::Save, Err(error)) => match model.overlays.last_mut() {
+            Some(Overlay::Editor(editor)) => {
+                editor.saving = false;
+                editor.refused = Some(error.to_string());
+            }
+            _ => model.toast = Some((Tone::Bad, error.to_string())),
+        },
+        (Purpose::Do(word), Ok(_)) => model.toast = Some((Tone::Good, (*word).to_owned())),
+        (Purpose::Do(_), Err(error)) => model.toast = Some((Tone::Bad, error.to_string())),
+    }
+}

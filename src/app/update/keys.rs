@@ -1,0 +1,229 @@
+//! Keys and pasted text: whose they are, and what they mean there.
+
+use crossterm::event::{KeyCode, KeyModifiers};
+
+use super::{
+    acts::{act, edit},
+    moves::move_by,
+};
+use crate::{
+    app::{
+        keymap::{self, Key},
+        model::{Effect, Model, Pane, Purpose},
+        overlay::{Confirm, Confirmed, Overlay},
+    },
+    engine::{Call, protocol::PlanRef},
+    model::PlanId,
+    rules::filter::FilterMode,
+};
+
+pub(super) fn on_key(model: &mut Model, event: crossterm::event::KeyEvent) -> Vec<Effect> {
+    let key = Key::from(event);
+    if key.ctrl && key.code == KeyCode::Char('c') {
+        return vec![Effect::Quit];
+    }
+    model.toast = None;
+    if key.ctrl && key.code == KeyCode::Char('z') {
+        return vec![Effect::Suspend];
+    }
+    if !model.overlays.is_empty() {
+        return overlay_key(model, event);
+    }
+    if filter_is_typing(model) {
+        filter_key(model, event);
+        return Vec::new();
+    }
+    match keymap::action(key) {
+        Some(action) => act(model, action),
+        None => Vec::new(),
+    }
+}
+
+pub(super) fn filter_field(model: &mut Model) -> Option<&mut crate::app::list::FilterField> {
+    match model.focus {
+        Pane::Scopes => Some(&mut model.scopes.filter),
+        Pane::Effective => Some(&mut model.effective.filter),
+        Pane::Breaches => Some(&mut model.breaches.filter),
+        Pane::Plan => None,
+    }
+}
+
+pub(super) fn filter_is_typing(model: &mut Model) -> bool {
+    filter_field(model).is_some_and(|f| f.typing)
+}
+
+pub(super) fn filter_changed(model: &mut Model) {
+    match model.focus {
+        Pane::Scopes => model.stale.tree = true,
+        Pane::Effective => model.stale.effective = true,
+        Pane::Breaches => model.stale.breaches = true,
+        Pane::Plan => {}
+    }
+}
+
+/// Keys while a filter is typed: letters are text, whatever they mean elsewhere.
+pub(super) fn filter_key(model: &mut Model, event: crossterm::event::KeyEvent) {
+    let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
+    match event.code {
+        KeyCode::Down => return move_by(model, 1),
+        KeyCode::Up => return move_by(model, -1),
+        _ => {}
+    }
+    let Some(filter) = filter_field(model) else {
+        return;
+    };
+    match event.code {
+        KeyCode::Char('t') if ctrl => toggle_mode(filter),
+        KeyCode::Char('u') if ctrl => filter.text.clear(),
+        KeyCode::Char(c) if !ctrl && !event.modifiers.contains(KeyModifiers::ALT) => {
+            filter.text.push(c);
+        }
+        KeyCode::Backspace if filter.text.is_empty() => filter.clear(),
+        KeyCode::Backspace => {
+            filter.text.pop();
+        }
+        KeyCode::Enter => filter.typing = false,
+        KeyCode::Esc => filter.clear(),
+        _ => return,
+    }
+    filter_changed(model);
+}
+
+pub(super) fn toggle_mode(filter: &mut crate::app::list::FilterField) {
+    filter.mode = match filter.mode {
+        FilterMode::Regex => FilterMode::Fuzzy,
+        FilterMode::Fuzzy => FilterMode::Regex,
+    };
+}
+
+pub(super) fn on_paste(model: &mut Model, text: &str) {
+    if let Some(overlay) = model.overlays.last_mut() {
+        if let Overlay::Editor(editor) = overlay {
+            editor.paste(text);
+        }
+    } else if filter_is_typing(model) {
+        let line: String = text.chars().filter(|c| !c.is_control()).collect();
+        if let Some(filter) = filter_field(model) {
+            filter.text.push_str(&line);
+        }
+        filter_changed(model);
+        model.settle();
+    }
+    // Anywhere else pasted text is nothing: it is never a command.
+}
+
+pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) -> Vec<Effect> {
+    let key = Key::from(event);
+    let page = usize::from(model.size.1 / 2).max(1);
+    let Some(overlay) = model.overlays.last_mut() else {
+        return Vec::new();
+    };
+    match overlay {
+        Overlay::Editor(editor) => {
+            let save = key.ctrl && key.code == KeyCode::Char('s');
+            if save && !editor.saving {
+                return match editor.save() {
+                    Ok(call) => {
+                        editor.saving = true;
+                        editor.refused = None;
+                        vec![Effect::Call {
+                            purpose: Purpose::Save,
+                            call: Box::new(call),
+                        }]
+                    }
+                    Err(problem) => {
+                        editor.refused = Some(problem);
+                        Vec::new()
+                    }
+                };
+            }
+            match key.code {
+                KeyCode::Esc if editor.is_changed() => {
+                    let confirm = Confirm::new(
+                        "Throw the changes away?",
+                        Vec::new(),
+                        "throw away",
+                        "go on editing",
+                        Confirmed::DiscardEdit,
+                    );
+                    model.overlays.push(Overlay::Confirm(confirm));
+                }
+                KeyCode::Esc => {
+                    model.overlays.pop();
+                }
+                _ => editor.key(event),
+            }
+            Vec::new()
+        }
+        Overlay::Confirm(confirm) => match key.code {
+            KeyCode::Left
+            | KeyCode::Right
+            | KeyCode::Tab
+            | KeyCode::BackTab
+            | KeyCode::Char('h' | 'l') => {
+                confirm.yes_focused = !confirm.yes_focused;
+                Vec::new()
+            }
+            KeyCode::Char('y') => confirmed(model),
+            KeyCode::Enter if confirm.yes_focused => confirmed(model),
+            KeyCode::Enter | KeyCode::Esc | KeyCode::Char('n' | 'q') => {
+                model.overlays.pop();
+                Vec::new()
+            }
+            _ => Vec::new(),
+        },
+        Overlay::Help { scroll }
+        | Overlay::Invariant { scroll, .. }
+        | Overlay::Breach { scroll, .. } => {
+            match key.code {
+                KeyCode::Down | KeyCode::Char('j') => *scroll += 1,
+                KeyCode::Up | KeyCode::Char('k') => *scroll = scroll.saturating_sub(1),
+                KeyCode::PageDown => *scroll += page,
+                KeyCode::PageUp => *scroll = scroll.saturating_sub(page),
+                KeyCode::Char('d') if key.ctrl => *scroll += page,
+                KeyCode::Char('u') if key.ctrl => *scroll = scroll.saturating_sub(page),
+                KeyCode::Char('g') | KeyCode::Home => *scroll = 0,
+                KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q' | '?') => {
+                    model.overlays.pop();
+                }
+                KeyCode::Char('e') => {
+                    if let Overlay::Invariant { id, .. } = *overlay {
+                        model.overlays.pop();
+                        edit(model, id);
+                    }
+                }
+                _ => {}
+            }
+            Vec::new()
+        }
+    }
+}
+
+/// Does what the topmost question was about.
+pub(super) fn confirmed(model: &mut Model) -> Vec<Effect> {
+    let Some(Overlay::Confirm(confirm)) = model.overlays.pop() else {
+        return Vec::new();
+    };
+    let call = |word, call| {
+        vec![Effect::Call {
+            purpose: Purpose::Do(word),
+            call: Box::new(call),
+        }]
+    };
+    match confirm.then {
+        Confirmed::Remove(id) => call("removed", Call::Remove { id: id.to_string() }),
+        Confirmed::Resume(id) => call("resumed", Call::PlanResume { plan: plan_ref(id) }),
+        Confirmed::DiscardEdit => {
+            model.overlays.pop();
+            Vec::new()
+        }
+        Confirmed::Quit => vec![Effect::Quit],
+    }
+}
+
+pub(super) fn plan_ref(id: PlanId) -> PlanRef {
+    PlanRef {
+        text: id.to_string(),
+        cwd: std::path::PathBuf::new(),
+    }
+}

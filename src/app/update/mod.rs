@@ -1,0 +1,84 @@
+//! `update`: the one place where the model changes.
+
+mod acts;
+mod events;
+mod keys;
+mod mouse;
+mod moves;
+
+use crossterm::event::KeyEventKind;
+
+use super::{
+    layout,
+    model::{Effect, Link, Model, Msg},
+};
+use acts::act;
+use events::{on_answer, on_event, resync, take_snapshot};
+use keys::{on_key, on_paste};
+use mouse::on_mouse;
+use moves::keep_in_window;
+
+/// Takes a message in; returns what shall be done.
+pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
+    match msg {
+        Msg::Key(event) if event.kind == KeyEventKind::Release => Vec::new(),
+        Msg::Key(event) => {
+            model.settle();
+            let effects = on_key(model, event);
+            model.settle();
+            keep_in_window(model);
+            effects
+        }
+        Msg::Action(action) => {
+            model.settle();
+            let effects = act(model, action);
+            model.settle();
+            keep_in_window(model);
+            effects
+        }
+        Msg::Paste(text) => {
+            on_paste(model, &text);
+            Vec::new()
+        }
+        Msg::Mouse(event) => {
+            model.settle();
+            on_mouse(model, event);
+            model.settle();
+            keep_in_window(model);
+            Vec::new()
+        }
+        Msg::Resize(width, height) => {
+            model.size = (width, height);
+            model.settle();
+            keep_in_window(model);
+            Vec::new()
+        }
+        Msg::Up { snapshot, hosting } => {
+            model.link = Link::Live { hosting };
+            take_snapshot(model, *snapshot);
+            Vec::new()
+        }
+        Msg::Down => {
+            model.link = Link::Lost;
+            Vec::new()
+        }
+        Msg::Event(event) => on_event(model, event),
+        Msg::Lagged { missed } => {
+            model.missed += missed;
+            resync(model)
+        }
+        Msg::Answer { purpose, answer } => {
+            on_answer(model, &purpose, *answer);
+            Vec::new()
+        }
+    }
+}
+
+impl Model {
+    /// Builds anew what has changed and keeps every selected row in its window; the last step
+    /// before drawing.
+    pub fn prepare(&mut self) {
+        self.settle();
+        keep_in_window(self);
+    }
+}

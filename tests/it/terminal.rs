@@ -1,0 +1,265 @@
+//! The terminal program in a pseudo-terminal: keys typed, screen read.
+
+use std::fs;
+
+use crate::support::{Decision, Running, Screen, World, wait_for};
+
+#[test]
+fn from_an_empty_store_to_a_strike_and_back_to_the_shell() {
+    let w = World::new();
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("Welcome to invar.");
+    // Add a letter invariant with the keys of the editor.
+    s.send("a");
+    s.shows("Add an invariant");
+    s.send("\t  \t");
+    s.shows("letter: untouched");
+    s.send("tests/test_sync.py");
+    s.send("\t");
+    s.shows("scope");
+    // From global to the project of this directory.
+    s.send(" \u{13}");
+    s.shows("added: tests/test_sync.py is untouched");
+    s.shows("1 in force");
+
+    // Another process: the hook, on a real payload. The breach is on the screen.
+    let (decision, reason) = w.edit("s", "tests/test_sync.py");
+    assert_eq!(decision, Decision::Deny, "{reason}");
+    s.shows("strike 1/3");
+    s.shows("1 run");
+
+    // Another process adds, and it shows at once.
+    w.ok(&["add", "--global", "from the other pane"]);
+    s.shows("from the other pane");
+
+    // And what is typed here shows there.
+    s.send("d");
+    s.shows("Remove this invariant?");
+    s.send("\u{1b}");
+    s.hides("Remove this invariant?");
+    s.send("q");
+    s.shows("Leave while agents run?");
+    s.send("y");
+    assert_eq!(s.end(), 0);
+    s.restored();
+    assert!(
+        w.ok(&["list"])
+            .stdout
+            .contains("tests/test_sync.py is untouched")
+    );
+    assert!(
+        w.edit("s", "tests/test_sync.py")
+            .1
+            .contains("strike 2 of 3")
+    );
+}
+
+#[test]
+fn editing_removing_filtering_and_help() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    w.ok(&["add", "--global", "beta rule"]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("alpha rule");
+    s.send("/bet");
+    s.hides("alpha rule");
+    s.shows("/bet_ 1 of");
+    s.send("\r");
+    s.send("e");
+    s.shows("Edit an invariant");
+    s.send("!\u{13}");
+    s.shows("beta rule!");
+    s.send("\u{1b}");
+    s.shows("alpha rule");
+    s.send("?");
+    s.shows("Filter the focused list");
+    s.send("?");
+    s.hides("Filter the focused list");
+    s.send("d");
+    s.shows("Remove this invariant?");
+    s.send("y");
+    s.shows("removed");
+    s.shows("1 in force");
+    assert_eq!(w.ok(&["list"]).stdout.lines().count(), 2);
+    s.send("q");
+    assert_eq!(s.end(), 0);
+    s.restored();
+}
+
+#[test]
+fn a_blocked_plan_is_seen_and_retried_with_keys() {
+    let w = World::new();
+    let rule = w.data(&["add", "--global", "All API changes need tests"]);
+    w.ok(&["plan", "use", "local/work"]);
+    let id = rule["invariant"]["id"].as_str().unwrap();
+    w.ok(&[
+        "enforce",
+        "@",
+        "--violated",
+        id,
+        "--response",
+        "no test for /login",
+    ]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("no test for /login");
+    s.send("n");
+    s.shows("strategize is blocked by 1 invariant");
+    let violation = w.data(&["violations"])["violations"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    w.ok(&["resolve", &violation]);
+    s.shows("nothing blocks strategize any more");
+    s.send("n");
+    s.shows("strategize started");
+    s.send("q");
+    s.end();
+}
+
+#[test]
+fn resizing_is_followed_down_to_nothing_and_back() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("alpha rule");
+    s.resize(30, 8);
+    s.shows("too small");
+    s.resize(60, 20);
+    s.shows("2 Effective set");
+    s.resize(120, 40);
+    s.shows("1 Scopes");
+    s.send("q");
+    assert_eq!(s.end(), 0);
+    s.restored();
+}
+
+#[test]
+fn every_signal_gives_the_terminal_back() {
+    use rustix::process::Signal;
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let w = World::new();
+        w.ok(&["add", "--global", "alpha rule"]);
+        let mut s = Screen::open(&w, &[], (80, 24));
+        s.shows("alpha rule");
+        s.signal(signal);
+        s.end();
+        s.restored();
+    }
+}
+
+#[test]
+fn the_process_ends_when_its_terminal_vanishes() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    // Not its controlling terminal, so that no signal tells: only the hang-up of the file does.
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let size = rustix::termios::Winsize {
+        ws_row: 24,
+        ws_col: 80,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    rustix::termios::tcsetwinsize(&master, size).unwrap();
+    let slave = ptsname(&master, Vec::new()).unwrap();
+    let slave = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(slave.to_str().unwrap())
+        .unwrap();
+    let mut command = w.command(&[]);
+    command
+        .stdin(slave.try_clone().unwrap())
+        .stdout(slave.try_clone().unwrap())
+        .stderr(slave);
+    let mut program = Running(command.spawn().unwrap());
+    drop(command);
+    let mut master = fs::File::from(master);
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains("alpha rule") {
+        let mut buffer = [0; 4096];
+        let n = std::io::Read::read(&mut master, &mut buffer).unwrap();
+        seen.extend_from_slice(&buffer[..n]);
+    }
+    drop(master);
+    wait_for("the end of the process", || program.0.try_wait().unwrap());
+}
+
+#[test]
+fn it_is_put_into_the_background_and_comes_back_whole() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let script = format!(
+        "set -m; {} ; echo suspended; read x; fg",
+        env!("CARGO_BIN_EXE_invar")
+    );
+    let mut s = Screen::start(&w, "/bin/bash", &["-c", &script], (80, 24));
+    s.shows("alpha rule");
+    s.send("\u{1a}");
+    s.shows("suspended");
+    s.send("x\r");
+    s.shows("alpha rule");
+    s.send("q");
+    s.end();
+    s.restored();
+}
+
+#[test]
+fn a_host_that_leaves_is_followed_by_one_that_stays() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let mut first = Screen::open(&w, &[], (100, 30));
+    first.shows("alpha rule");
+    let mut second = Screen::open(&w, &[], (100, 30));
+    second.shows("live (shared)");
+    first.send("q");
+    first.end();
+    second.hides("live (shared)");
+    second.shows("live");
+    w.ok(&["add", "--global", "after the takeover"]);
+    second.shows("after the takeover");
+    second.send("q");
+    assert_eq!(second.end(), 0);
+}
+
+#[test]
+fn pasted_text_with_line_ends_is_no_command() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("alpha rule");
+    s.send("\u{1b}[200~dy\rq\u{1b}[201~");
+    s.send("a");
+    s.shows("Add an invariant");
+    s.send("\u{1b}[200~one\rtwo\u{1b}[201~");
+    s.shows("two");
+    s.send("\u{13}");
+    s.shows("added: one two");
+    assert_eq!(w.data(&["list"])["invariants"].as_array().unwrap().len(), 2);
+    s.send("q");
+    s.end();
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_use_instead() {
+    let w = World::new();
+    let ran = w.run(&[]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("invar list"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_told_on_the_plain_terminal() {
+    let w = World::new();
+    fs::create_dir_all(w.store().parent().unwrap()).unwrap();
+    fs::write(w.store(), "my diary").unwrap();
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("invar.redb");
+    assert_eq!(s.end(), 6);
+    assert!(
+        !s.bytes.windows(8).any(|b| b == b"\x1b[?1049h"),
+        "the screen was never taken"
+    );
+}
