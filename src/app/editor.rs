@@ -232,12 +232,12 @@ impl Editor {
             Err(problem) => return Some(problem),
         };
         let bindable = matches!(self.chosen_scope(), Scope::Action(_) | Scope::Plan(_));
-        for pattern in self
-            .layer
-            .has_patterns()
-            .then(|| self.pattern_lines())
-            .unwrap_or_default()
-        {
+        let patterns = if self.layer.has_patterns() {
+            self.pattern_lines()
+        } else {
+            Vec::new()
+        };
+        for pattern in patterns {
             let mut text = pattern.clone();
             if bindable {
                 let names = glob::parameters(&pattern);

@@ -332,8 +332,11 @@ pub fn default_project_name(root: &Path) -> ProjectName {
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default();
     let shown: String = crate::model::visible(&folder).chars().take(150).collect();
-    ProjectName::new(&format!("local/{shown}"))
-        .unwrap_or_else(|_| ProjectName::new("local/root").expect("a visible, short name"))
+    #[expect(
+        clippy::expect_used,
+        reason = "a visible prefix and at most 150 visible characters"
+    )]
+    ProjectName::new(&format!("local/{shown}")).expect("a visible, short name")
 }
 
 /// The invariant with the parameters of the plan put in; unbound ones stay and are refused

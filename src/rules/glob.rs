@@ -220,7 +220,7 @@ fn check_parts(chars: &[char]) -> Result<(), (usize, GlobFault)> {
         let (first, last) = (start == 0, end == chars.len());
         let fault = match part.as_str() {
             ".." => Some(".."),
-            "." if !(first && !last) => Some("."),
+            "." if !first || last => Some("."),
             "" if !first && !last => Some("//"),
             _ => None,
         };

@@ -33,8 +33,10 @@ pub(super) const ROW_TABLES: [RowTable; 9] = [
     ENFORCEMENTS,
 ];
 
-/// The table, the key and the value of a row; no value removes the key.
-pub(super) fn encode_row(row: &Row) -> Result<(RowTable, Vec<u8>, Option<Vec<u8>>), StoreError> {
+/// Where a row goes: table, key and value; no value removes the key.
+type Encoded = (RowTable, Vec<u8>, Option<Vec<u8>>);
+
+pub(super) fn encode_row(row: &Row) -> Result<Encoded, StoreError> {
     Ok(match row {
         Row::Invariant(v) => (INVARIANTS, v.id.to_bytes().to_vec(), Some(encode(v)?)),
         Row::Plan(v) => (PLANS, v.id.to_bytes().to_vec(), Some(encode(v)?)),

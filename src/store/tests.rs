@@ -173,7 +173,8 @@ fn a_good_log_verifies() {
 
 #[test]
 fn an_edit_a_deletion_and_a_cut_tail_are_told_apart() {
-    let tamper = |change: &dyn Fn(&mut redb::Table<u64, &[u8]>)| {
+    type Change<'a> = &'a dyn Fn(&mut redb::Table<u64, &[u8]>);
+    let tamper = |change: Change| {
         let (_dir, store) = fresh();
         store.commit(&batch(1, 5)).unwrap();
         let txn = store.db.begin_write().unwrap();

@@ -1,5 +1,11 @@
 //! What crosses floors: the real binary in a hermetic environment.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod cli;
 mod demo;
 mod docs;

@@ -1,0 +1,326 @@
+//! The budgets: each is measured and must hold. `cargo bench --bench budgets`
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a bench fails by panicking"
+)]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::{
+    fs,
+    hint::black_box,
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// The median time of one call, from batches.
+fn time(mut call: impl FnMut(), batch: u32, batches: usize) -> Duration {
+    for _ in 0..batch {
+        call();
+    }
+    let one = |_| {
+        let start = Instant::now();
+        for _ in 0..batch {
+            call();
+        }
+        start.elapsed() / batch
+    };
+    median((0..batches).map(one).collect())
+}
+
+fn check(what: &str, measured: impl std::fmt::Debug, holds: bool, budget: &str) -> bool {
+    let verdict = if holds { "holds" } else { "BROKEN" };
+    println!(
+        "{what:<52} {:>14}   budget {budget:<22} {verdict}",
+        format!("{measured:?}")
+    );
+    holds
+}
+
+fn main() {
+    // `cargo test --benches` and `cargo bench` both come here; only the latter measures.
+    if !std::env::args().any(|a| a == "--bench") {
+        return;
+    }
+    let mut all = true;
+    let set = support::letter_set(100);
+    let letter = time(
+        || drop(black_box(set.broken_by(black_box(support::place())))),
+        1000,
+        101,
+    );
+    all &= check(
+        "letter check, 1 path against 100 patterns",
+        letter,
+        letter < Duration::from_micros(5),
+        "5 µs",
+    );
+
+    let mut screen = support::Screen::new(100_000);
+    let frame = time(|| screen.frame(), 10, 51);
+    all &= check(
+        "frame at 160x50 with 100k rows",
+        frame,
+        frame < Duration::from_millis(2),
+        "2 ms",
+    );
+
+    let dir = tempfile::tempdir().unwrap();
+    all &= hook(dir.path());
+    all &= breach_on_screen(dir.path());
+    all &= idle(dir.path());
+    assert!(all, "a budget is broken");
+}
+
+fn invar(home: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_invar"));
+    command
+        .args(args)
+        .env_clear()
+        .env("HOME", home)
+        .env("TERM", "xterm-256color")
+        .current_dir(home)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+fn payload(home: &Path, file: &str) -> String {
+    format!(
+        r#"{{"session_id":"s","cwd":"{0}","hook_event_name":"PreToolUse","tool_name":"Edit","tool_input":{{"file_path":"{0}/{file}","old_string":"a","new_string":"b"}}}}"#,
+        home.display()
+    )
+}
+
+fn feed(mut command: Command, input: &str) -> (Duration, Vec<u8>) {
+    let start = Instant::now();
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    (start.elapsed(), output.stdout)
+}
+
+/// A Rust program that only reads stdin and prints.
+fn baseline(folder: &Path) -> PathBuf {
+    let source = folder.join("baseline.rs");
+    fs::write(
+        &source,
+        "fn main() { let s = std::io::read_to_string(std::io::stdin()).unwrap(); print!(\"{}\", s.len()); }",
+    )
+    .unwrap();
+    let program = folder.join("baseline");
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let built = Command::new(rustc)
+        .args(["-O", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .status()
+        .unwrap();
+    assert!(built.success());
+    program
+}
+
+/// The hook as a whole process beside an engine that runs, against the baseline, in turns.
+fn hook(home: &Path) -> bool {
+    let config = home.join(".config/invar");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "[engine]\nautostart = false\n").unwrap();
+    fs::create_dir_all(home.join(".git")).unwrap();
+    assert!(
+        invar(home, &["add", "--no-edits-outside", "src/**"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut engine = invar(home, &["serve"]).spawn().unwrap();
+    while !home.join(".local/share/invar/invar.redb.owner").exists() {
+        std::thread::yield_now();
+    }
+    let program = baseline(home);
+    let input = payload(home, "src/a.rs");
+    let (mut plain, mut hooks) = (Vec::new(), Vec::new());
+    for _ in 0..400 {
+        let mut command = Command::new(&program);
+        command.env_clear().stdout(Stdio::piped());
+        plain.push(feed(command, &input).0);
+        let (time, answer) = feed(invar(home, &["hook", "claude-code"]), &input);
+        assert!(answer.is_empty(), "an allow is silence");
+        hooks.push(time);
+    }
+    let (plain, hooks) = (median(plain), median(hooks));
+    let ratio = hooks.as_secs_f64() / plain.as_secs_f64();
+    println!(
+        "{:<52} {:>14}",
+        "a program that reads stdin and prints",
+        format!("{plain:?}")
+    );
+    println!(
+        "{:<52} {:>14}",
+        "hook process, allowed, engine running",
+        format!("{hooks:?}")
+    );
+    let held = check(
+        "hook process against that program",
+        format!("{ratio:.2}x"),
+        ratio < 2.0,
+        "2x",
+    );
+    let denied: Vec<Duration> = (0..50)
+        .map(|n| {
+            feed(
+                invar(home, &["hook", "claude-code"]),
+                &payload(home, &format!("x{n}")),
+            )
+            .0
+        })
+        .collect();
+    println!(
+        "{:<52} {:>14}",
+        "hook process, denied and durable",
+        format!("{:?}", median(denied))
+    );
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    held
+}
+
+struct Watched {
+    child: Box<dyn portable_pty::Child + Send + Sync>,
+    writer: Box<dyn Write + Send>,
+    written: Arc<AtomicUsize>,
+    text: Arc<std::sync::Mutex<Vec<u8>>>,
+    _master: Box<dyn portable_pty::MasterPty + Send>,
+}
+
+fn open_screen(home: &Path) -> Watched {
+    let size = PtySize {
+        rows: 50,
+        cols: 160,
+        pixel_width: 0,
+        pixel_height: 0,
+    };
+    let pair = native_pty_system().openpty(size).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_invar"));
+    command.env_clear();
+    command.env("HOME", home);
+    command.env("TERM", "xterm-256color");
+    command.env("LANG", "C.UTF-8");
+    command.cwd(home);
+    let child = pair.slave.spawn_command(command).unwrap();
+    drop(pair.slave);
+    let mut reader = pair.master.try_clone_reader().unwrap();
+    let writer = pair.master.take_writer().unwrap();
+    let written = Arc::new(AtomicUsize::new(0));
+    let text = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (count, all) = (Arc::clone(&written), Arc::clone(&text));
+    std::thread::spawn(move || {
+        let mut buffer = [0; 65536];
+        while let Ok(n @ 1..) = reader.read(&mut buffer) {
+            all.lock().unwrap().extend_from_slice(&buffer[..n]);
+            count.fetch_add(n, Ordering::SeqCst);
+        }
+    });
+    let watched = Watched {
+        child,
+        writer,
+        written,
+        text,
+        _master: pair.master,
+    };
+    while !contains(&watched, "in force") {
+        std::thread::yield_now();
+    }
+    watched
+}
+
+fn contains(watched: &Watched, text: &str) -> bool {
+    let all = watched.text.lock().unwrap();
+    all.windows(text.len()).any(|w| w == text.as_bytes())
+}
+
+/// From the agent's answer to the breach on the screen; nothing when the screen was first.
+fn breach_on_screen(home: &Path) -> bool {
+    let mut watched = open_screen(home);
+    let mut late = Vec::new();
+    for n in 0..20 {
+        let name = format!("README{n:02}.md");
+        feed(invar(home, &["hook", "claude-code"]), &payload(home, &name));
+        let answered = Instant::now();
+        while !contains(&watched, &name) {
+            std::thread::yield_now();
+        }
+        late.push(answered.elapsed());
+    }
+    watched.writer.write_all(b"\x03").unwrap();
+    watched.child.wait().unwrap();
+    let worst = late.iter().max().copied().unwrap_or_default();
+    check(
+        "breach on the screen after the answer, worst of 20",
+        worst,
+        worst < Duration::from_millis(100),
+        "100 ms",
+    )
+}
+
+fn switches(pid: u32) -> u64 {
+    let mut sum = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let status = fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default();
+        let line = status
+            .lines()
+            .find(|l| l.starts_with("voluntary_ctxt_switches"));
+        sum += line
+            .and_then(|l| l.split_whitespace().nth(1)?.parse::<u64>().ok())
+            .unwrap_or(0);
+    }
+    sum
+}
+
+/// The terminal program left alone for ten seconds.
+fn idle(home: &Path) -> bool {
+    let mut watched = open_screen(home);
+    let pid = watched.child.process_id().unwrap();
+    // The first frames are over when a second goes by without a byte.
+    loop {
+        let before = watched.written.load(Ordering::SeqCst);
+        std::thread::sleep(Duration::from_secs(1));
+        if watched.written.load(Ordering::SeqCst) == before {
+            break;
+        }
+    }
+    let (bytes, woken) = (watched.written.load(Ordering::SeqCst), switches(pid));
+    std::thread::sleep(Duration::from_secs(10));
+    let bytes = watched.written.load(Ordering::SeqCst) - bytes;
+    let woken = switches(pid) - woken;
+    watched.writer.write_all(b"q").unwrap();
+    watched.child.kill().unwrap();
+    watched.child.wait().unwrap();
+    check("idle for 10 s: bytes written", bytes, bytes == 0, "0")
+        & check(
+            "idle for 10 s: wake-ups of all threads",
+            woken,
+            woken == 0,
+            "0",
+        )
+}
