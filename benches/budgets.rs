@@ -10,13 +10,14 @@
 mod support;
 
 use std::{
+    collections::HashMap,
     fs,
     hint::black_box,
     io::{Read, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -209,7 +210,7 @@ struct Watched {
     child: Box<dyn portable_pty::Child + Send + Sync>,
     writer: Box<dyn Write + Send>,
     written: Arc<AtomicUsize>,
-    text: Arc<std::sync::Mutex<Vec<u8>>>,
+    screen: Arc<Mutex<vt100::Parser>>,
     _master: Box<dyn portable_pty::MasterPty + Send>,
 }
 
@@ -232,12 +233,13 @@ fn open_screen(home: &Path) -> Watched {
     let mut reader = pair.master.try_clone_reader().unwrap();
     let writer = pair.master.take_writer().unwrap();
     let written = Arc::new(AtomicUsize::new(0));
-    let text = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let (count, all) = (Arc::clone(&written), Arc::clone(&text));
+    let cells = |n: u16| n.try_into().unwrap();
+    let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(50), cells(160), 0)));
+    let (count, emulator) = (Arc::clone(&written), Arc::clone(&screen));
     std::thread::spawn(move || {
         let mut buffer = [0; 65536];
         while let Ok(n @ 1..) = reader.read(&mut buffer) {
-            all.lock().unwrap().extend_from_slice(&buffer[..n]);
+            emulator.lock().unwrap().process(&buffer[..n]);
             count.fetch_add(n, Ordering::SeqCst);
         }
     });
@@ -245,18 +247,23 @@ fn open_screen(home: &Path) -> Watched {
         child,
         writer,
         written,
-        text,
+        screen,
         _master: pair.master,
     };
     while !contains(&watched, "in force") {
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(1));
     }
     watched
 }
 
 fn contains(watched: &Watched, text: &str) -> bool {
-    let all = watched.text.lock().unwrap();
-    all.windows(text.len()).any(|w| w == text.as_bytes())
+    watched
+        .screen
+        .lock()
+        .unwrap()
+        .screen()
+        .contents()
+        .contains(text)
 }
 
 /// From the agent's answer to the breach on the screen; nothing when the screen was first.
@@ -268,7 +275,8 @@ fn breach_on_screen(home: &Path) -> bool {
         feed(invar(home, &["hook", "claude-code"]), &payload(home, &name));
         let answered = Instant::now();
         while !contains(&watched, &name) {
-            std::thread::yield_now();
+            // The emulator needs its lock too.
+            std::thread::sleep(Duration::from_micros(500));
         }
         late.push(answered.elapsed());
     }
@@ -283,18 +291,22 @@ fn breach_on_screen(home: &Path) -> bool {
     )
 }
 
-fn switches(pid: u32) -> u64 {
-    let mut sum = 0;
+/// How often each thread of the process went to sleep, by its id.
+fn switches(pid: u32) -> HashMap<String, u64> {
+    let mut all = HashMap::new();
     for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
-        let status = fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default();
+        let task = task.unwrap();
+        let status = fs::read_to_string(task.path().join("status")).unwrap_or_default();
         let line = status
             .lines()
             .find(|l| l.starts_with("voluntary_ctxt_switches"));
-        sum += line
-            .and_then(|l| l.split_whitespace().nth(1)?.parse::<u64>().ok())
-            .unwrap_or(0);
+        let count = line.and_then(|l| l.split_whitespace().nth(1)?.parse().ok());
+        all.insert(
+            task.file_name().to_string_lossy().into_owned(),
+            count.unwrap_or(0),
+        );
     }
-    sum
+    all
 }
 
 /// The terminal program left alone for ten seconds.
@@ -312,7 +324,15 @@ fn idle(home: &Path) -> bool {
     let (bytes, woken) = (watched.written.load(Ordering::SeqCst), switches(pid));
     std::thread::sleep(Duration::from_secs(10));
     let bytes = watched.written.load(Ordering::SeqCst) - bytes;
-    let woken = switches(pid) - woken;
+    let now = switches(pid);
+    assert!(
+        now.keys().all(|task| woken.contains_key(task)),
+        "no thread was started meanwhile"
+    );
+    let woken: u64 = woken
+        .iter()
+        .map(|(task, n)| now.get(task).map_or(1, |now| now - n))
+        .sum();
     watched.writer.write_all(b"q").unwrap();
     watched.child.kill().unwrap();
     watched.child.wait().unwrap();

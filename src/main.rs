@@ -60,6 +60,8 @@ fn finish(result: Result<(), UiError>) -> u8 {
 fn runtime() -> Result<tokio::runtime::Runtime, UiError> {
     Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // The store is opened on a helper thread; it shall not linger and wake up to end.
+        .thread_keep_alive(std::time::Duration::from_millis(100))
         .build()?)
 }
 

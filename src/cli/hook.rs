@@ -1,24 +1,36 @@
 //! The hot path: an agent's hook. Reads stdin, asks the engine once, prints, leaves.
 //!
-//! All work happens on a second thread, so that a hang, a panic or a passed deadline anywhere
-//! ends in the agent's blocking answer.
+//! Every wait has an end, and whatever fails, a panic too, ends in the agent's blocking answer.
+//! With an engine running there is one thread; without one, the store is opened on a second
+//! thread, since a disk can hang where no time limit reaches.
 
 use std::{
     ffi::OsString,
-    io::{self, Read, Write},
+    io::{self, Write},
+    os::fd::AsFd,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     process::{Command, Stdio},
     sync::mpsc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::{
-    agents::{self, Adapter, HookAnswer, HookEnv, MAX_PAYLOAD, Refusal},
-    engine::{self, Call, Config, Locations, Reply, Session},
+    agents::{self, Adapter, HookAnswer, HookEnv, MAX_PAYLOAD, Parsed, Refusal},
+    engine::{
+        self, Call, Config, Locations, Reply,
+        client::Connection,
+        protocol::{HookCall, HookReply},
+    },
 };
 
 /// Well inside the time that `install` gives the hook.
 const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How much longer the store's thread may take than it should by itself.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Answers one call of `agent`; returns the exit code of the agent's protocol.
 pub fn run(agent: &str, store: Option<PathBuf>) -> u8 {
@@ -34,14 +46,9 @@ pub fn run(agent: &str, store: Option<PathBuf>) -> u8 {
     // Whatever a panic prints must not mix with the answer.
     std::panic::set_hook(Box::new(|_| {}));
     let deadline = Instant::now() + DEADLINE;
-    let (sender, receiver) = mpsc::channel();
-    let worker = std::thread::Builder::new()
-        .name("hook".into())
-        .spawn(move || {
-            let (answer, leave_engine) = decide(adapter, store, deadline);
-            let _ = sender.send((answer, leave_engine));
-        });
-    let refuse = |reason: &str| {
+    let decided = catch_unwind(AssertUnwindSafe(|| decide(adapter, store, deadline)));
+    let (answer, leave_engine) = decided.unwrap_or_else(|_| {
+        let reason = "invar failed while it decided; please report it, with what the agent tried";
         (
             adapter.refuse(&Refusal {
                 event: None,
@@ -49,22 +56,7 @@ pub fn run(agent: &str, store: Option<PathBuf>) -> u8 {
             }),
             None,
         )
-    };
-    let (answer, leave_engine) = match worker {
-        Err(error) => refuse(&format!(
-            "no thread could be started ({error}); end some processes"
-        )),
-        // A little more than the worker's own deadline, which knows better what it waits for.
-        Ok(_) => match receiver.recv_timeout(DEADLINE + Duration::from_secs(1)) {
-            Ok(done) => done,
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                refuse("no decision was made in time; see whether the engine is stuck")
-            }
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                refuse("invar failed while it decided; please report it, with what the agent tried")
-            }
-        },
-    };
+    });
     let code = print(&answer);
     if let Some(locations) = leave_engine {
         leave_engine_behind(&locations);
@@ -78,82 +70,148 @@ fn decide(
     store: Option<PathBuf>,
     deadline: Instant,
 ) -> (HookAnswer, Option<Locations>) {
-    let mut leave_engine = None;
-    let mut event = None;
-    let result = (|| {
-        let payload = read_payload(deadline)?;
-        let env = HookEnv {
-            project_dir: adapter
-                .project_dir_variable()
-                .and_then(std::env::var_os)
-                .filter(|dir| !dir.is_empty())
-                .map(PathBuf::from),
-            nonce: ulid::Ulid::generate().to_string(),
-        };
-        let parsed = adapter.read(&payload, &env)?;
-        event = Some(parsed.event.clone());
-        let Some(call) = parsed.call else {
-            return Ok(HookAnswer::silent());
-        };
-        let refuse = |error: engine::EngineError| Refusal {
-            event: Some(parsed.event.clone()),
-            reason: format!("no decision could be made: {error}"),
-        };
-        let locations = Locations::from_env(store).map_err(refuse)?;
-        let mut session = engine::open_session(&locations, deadline).map_err(refuse)?;
-        let reply = session
-            .call(&locations, Call::Hook(call), deadline)
-            .map_err(refuse)?;
-        let Reply::Hook(reply) = reply else {
-            return Err(Refusal {
-                event: Some(parsed.event.clone()),
-                reason: "the engine gave an answer of another kind; end it, it may be of another version".into(),
+    let parsed = match read_payload(deadline).and_then(|p| adapter.read(&p, &environment(adapter)))
+    {
+        Ok(parsed) => parsed,
+        Err(refusal) => return (adapter.refuse(&refusal), None),
+    };
+    let Parsed { event, call } = parsed;
+    let Some(call) = call else {
+        return (HookAnswer::silent(), None);
+    };
+    match ask(call, store, deadline) {
+        Ok((reply, leave_engine)) => (adapter.answer(&event, &reply), leave_engine),
+        Err(reason) => (
+            adapter.refuse(&Refusal {
+                event: Some(event),
+                reason,
+            }),
+            None,
+        ),
+    }
+}
+
+fn environment(adapter: &dyn Adapter) -> HookEnv {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    HookEnv {
+        project_dir: adapter
+            .project_dir_variable()
+            .and_then(std::env::var_os)
+            .filter(|dir| !dir.is_empty())
+            .map(PathBuf::from),
+        // No two hook processes share both.
+        nonce: format!("{}-{}", std::process::id(), now.as_nanos()),
+    }
+}
+
+/// The engine's reply, and where an engine shall be left behind; else a reason to refuse.
+fn ask(
+    call: HookCall,
+    store: Option<PathBuf>,
+    deadline: Instant,
+) -> Result<(HookReply, Option<Locations>), String> {
+    let undecided = |error: engine::EngineError| format!("no decision could be made: {error}");
+    let locations = Locations::from_env(store).map_err(undecided)?;
+    let call = Call::Hook(call);
+    if let Some(mut engine) = Connection::open(&locations, deadline)
+        && let Ok(answer) = engine.call(&call, deadline)
+    {
+        return Ok((expect_hook(answer.map_err(undecided)?)?, None));
+    }
+    let (sender, receiver) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("store".into())
+        .spawn(move || {
+            let result = engine::open_session(&locations, deadline).and_then(|mut session| {
+                let reply = session.call(&locations, call, deadline)?;
+                let own = matches!(session, engine::Session::Local(_));
+                // The store is free for the engine that is left behind.
+                drop(session);
+                Ok((reply, own.then_some(locations)))
             });
-        };
-        if matches!(session, Session::Local(_)) {
-            drop(session);
-            leave_engine = Some(locations);
+            let _ = sender.send(result);
+        })
+        .map_err(|e| format!("no thread could be started ({e}); end some processes"))?;
+    let left = deadline.saturating_duration_since(Instant::now());
+    match receiver.recv_timeout(left + GRACE) {
+        Ok(result) => {
+            let (reply, leave_engine) = result.map_err(undecided)?;
+            Ok((expect_hook(reply)?, leave_engine))
         }
-        Ok(adapter.answer(&parsed.event, &reply))
-    })();
-    let answer = result.unwrap_or_else(|mut refusal: Refusal| {
-        refusal.event = refusal.event.or(event);
-        adapter.refuse(&refusal)
-    });
-    (answer, leave_engine)
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            Err("the store did not answer in time; see whether its disk is well".into())
+        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            Err("invar failed while it decided; please report it, with what the agent tried".into())
+        }
+    }
+}
+
+fn expect_hook(reply: Reply) -> Result<HookReply, String> {
+    match reply {
+        Reply::Hook(reply) => Ok(*reply),
+        _ => Err(
+            "the engine gave an answer of another kind; end it, it may be of another version"
+                .into(),
+        ),
+    }
 }
 
 /// Reads all of stdin. More than the limit is read away, so that the agent can finish writing,
-/// and refused.
+/// and refused; so is an input that does not end in time.
 fn read_payload(deadline: Instant) -> Result<Vec<u8>, Refusal> {
     let refuse = |reason: String| Refusal {
         event: None,
         reason,
     };
-    let mut stdin = io::stdin().lock();
+    let stdin = io::stdin();
+    let fd = stdin.as_fd();
     let mut payload = Vec::new();
-    stdin
-        .by_ref()
-        .take(MAX_PAYLOAD as u64 + 1)
-        .read_to_end(&mut payload)
-        .map_err(|e| refuse(format!("the hook's input could not be read ({e})")))?;
-    if payload.len() <= MAX_PAYLOAD {
-        return Ok(payload);
-    }
-    let mut total = payload.len() as u64;
-    let mut buffer = std::mem::take(&mut payload);
-    buffer.resize(1 << 20, 0);
-    while Instant::now() < deadline {
-        match stdin.read(&mut buffer) {
-            Ok(0) | Err(_) => break,
-            Ok(n) => total += n as u64,
+    let mut buffer = vec![0; 64 << 10];
+    let mut total = 0;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let time = Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+        match poll(&mut fds, Some(&time)) {
+            Ok(0) => {
+                return Err(refuse(
+                    "the hook's input did not end in time; see what the agent does with its stdin"
+                        .into(),
+                ));
+            }
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(e) => {
+                return Err(refuse(format!(
+                    "the hook's input could not be awaited ({e})"
+                )));
+            }
+        }
+        match rustix::io::read(fd, &mut buffer) {
+            Ok(0) => break,
+            Ok(n) => {
+                total += n;
+                let room = MAX_PAYLOAD.saturating_sub(payload.len());
+                payload.extend_from_slice(&buffer[..n.min(room)]);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(refuse(format!("the hook's input could not be read ({e})"))),
         }
     }
-    Err(refuse(format!(
-        "the hook's input has {} MB and may have {}; let the agent make a smaller change",
-        total >> 20,
-        MAX_PAYLOAD >> 20
-    )))
+    match total <= MAX_PAYLOAD {
+        true => Ok(payload),
+        false => Err(refuse(format!(
+            "the hook's input has {} MB and may have {}; let the agent make a smaller change",
+            total >> 20,
+            MAX_PAYLOAD >> 20
+        ))),
+    }
 }
 
 fn print(answer: &HookAnswer) -> u8 {

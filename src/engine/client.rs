@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Call, Config, EngineError, Locations, Reply,
+    Call, Config, EngineError, Locations,
     host::Owner,
     protocol::{PROTOCOL, Request, Response},
     writer::{Answer, Engine},
@@ -104,18 +104,19 @@ impl Connection {
     }
 
     fn to(socket: &Path, deadline: Instant) -> Option<Self> {
-        let stream = UnixStream::connect(socket).ok()?;
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = left.max(Duration::from_millis(1));
-        stream.set_read_timeout(Some(left)).ok()?;
-        stream.set_write_timeout(Some(left)).ok()?;
+        let stream = connect(socket, left(deadline)).ok()?;
         Some(Self {
             stream: BufReader::new(stream),
             next_id: 0,
         })
     }
 
-    fn call(&mut self, call: &Call, deadline: Instant) -> io::Result<Answer> {
+    /// Asks, and waits for the answer until `deadline`.
+    ///
+    /// # Errors
+    /// A connection that was lost, or a deadline that passed; what the engine answers is in
+    /// the answer.
+    pub fn call(&mut self, call: &Call, deadline: Instant) -> io::Result<Answer> {
         self.next_id += 1;
         let id = self.next_id;
         let request = Request {
@@ -130,10 +131,9 @@ impl Connection {
         let mut answer = String::new();
         loop {
             answer.clear();
-            let left = deadline.saturating_duration_since(Instant::now());
             self.stream
                 .get_ref()
-                .set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+                .set_read_timeout(Some(left(deadline)))?;
             if self.stream.read_line(&mut answer)? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -146,17 +146,20 @@ impl Connection {
     }
 }
 
-/// The answer, when it has the shape that the call asks for.
-///
-/// # Errors
-/// An engine that answers something else.
-pub fn expect<T>(
-    reply: Reply,
-    pick: impl FnOnce(Reply) -> Result<T, Box<Reply>>,
-) -> Result<T, EngineError> {
-    pick(reply).map_err(|other| {
-        EngineError::Failed(format!(
-            "the engine gave an answer of another kind ({other:?})"
-        ))
-    })
+/// The time until `deadline`, at least a little: nothing at all would mean for ever.
+fn left(deadline: Instant) -> Duration {
+    deadline
+        .saturating_duration_since(Instant::now())
+        .max(Duration::from_millis(1))
+}
+
+/// Connects within `time`: a listener that does not accept must not hold us.
+fn connect(socket: &Path, time: Duration) -> io::Result<UnixStream> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
+    let address = SocketAddrUnix::new(socket)?;
+    let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, Some(time))?;
+    rustix::net::connect(&fd, &address)?;
+    Ok(UnixStream::from(fd))
 }

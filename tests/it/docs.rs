@@ -1,1 +1,112 @@
+//! The documents stay true: the picture in the README is what the program draws, and the
+//! commands it names exist.
 
+use std::{fs, path::Path};
+
+use invar::{
+    app::{Model, Msg, update},
+    demo::{Player, Stage},
+    engine::{Config, Notice, host::Host, writer::Engine},
+    model::{EventKind, PlanChange},
+    ui::{Theme, draw},
+};
+use ratatui::{buffer::Buffer, layout::Rect};
+use regex::Regex;
+use unicode_width::UnicodeWidthStr;
+
+fn document(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+/// The demo's run up to the halt, drawn. What differs from run to run is replaced.
+fn picture() -> String {
+    let stage = Stage::new(env!("CARGO_BIN_EXE_invar").into()).unwrap();
+    let engine = Engine::open(&stage.locations, &Config::default()).unwrap();
+    let host = Host::start(engine).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut model = Model::new(Some(stage.scenario.project.clone()), None);
+    update(&mut model, Msg::Resize(100, 27));
+    runtime.block_on(async {
+        let mut subscription = host.handle().subscribe().await.unwrap();
+        let snapshot = subscription.snapshot.clone();
+        update(&mut model, Msg::Up { snapshot, hosting: true });
+        let mut player = Player::new(&stage, host.handle());
+        player.play(std::time::Duration::ZERO, &mut |_| {}).await.unwrap();
+        while let Some(Notice::Event(event)) = subscription.notices.recv().await {
+            let halted = matches!(
+                &event.kind,
+                EventKind::PlanChanged { change: PlanChange::Halted { .. }, .. }
+            );
+            update(&mut model, Msg::Event(event));
+            if halted {
+                break;
+            }
+        }
+    });
+    drop(host);
+    model.prepare();
+    let mut buf = Buffer::empty(Rect::new(0, 0, 100, 27));
+    draw(&model, &Theme::colours(), &mut buf);
+    let mut lines = Vec::new();
+    for y in 0..buf.area.height {
+        let (mut line, mut x) = (String::new(), 0);
+        while x < buf.area.width {
+            let symbol = buf[(x, y)].symbol();
+            line.push_str(symbol);
+            x += symbol.width().max(1) as u16;
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    let text = lines.join("\n");
+    let text = Regex::new(r"\d\d:\d\d:\d\d").unwrap().replace_all(&text, "14:02:11");
+    Regex::new("01[0-9A-Z]{3}…[0-9A-Z]{3}").unwrap().replace_all(&text, "01JX7…K2Q").into_owned()
+}
+
+#[test]
+fn the_picture_in_the_readme_is_what_the_program_draws() {
+    let (start, end) = ("<!-- screen -->\n```text\n", "\n```\n<!-- /screen -->");
+    let readme = document("README.md");
+    let from = readme.find(start).unwrap() + start.len();
+    let to = readme[from..].find(end).unwrap() + from;
+    let drawn = picture();
+    if std::env::var_os("INVAR_WRITE_DOCS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+        fs::write(path, format!("{}{drawn}{}", &readme[..from], &readme[to..])).unwrap();
+        return;
+    }
+    assert!(
+        readme[from..to] == drawn,
+        "the screen has changed; run INVAR_WRITE_DOCS=1 cargo test --test it docs\n{drawn}"
+    );
+}
+
+#[test]
+fn every_command_that_a_document_names_exists() {
+    let world = crate::support::World::new();
+    let command = Regex::new(r"(?m)^    invar ([a-z][a-z-]*)(?: ([a-z]+)\b)?").unwrap();
+    let groups = ["plan", "project", "log", "invariant"];
+    let mut seen = 0;
+    for name in ["README.md", "docs/agents.md", "docs/commands.md"] {
+        let text = document(name);
+        for found in command.captures_iter(&text) {
+            let mut args = vec![&found[1]];
+            if groups.contains(&&found[1]) {
+                args.push(found.get(2).unwrap().as_str());
+            }
+            args.push("--help");
+            let ran = world.run(&args);
+            assert_eq!(ran.code, 0, "{name}: invar {args:?}: {}", ran.stderr);
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn the_two_commands_of_the_readme() {
+    let readme = document("README.md");
+    for command in ["    cargo run --release\n", "    cargo test\n", "    invar install claude-code\n"] {
+        assert!(readme.contains(command), "{command}");
+    }
+    assert!(document(".ci/run").contains("cargo test"), "CI calls the README's test command");
+}
