@@ -23,19 +23,34 @@ fn picture() -> String {
     let stage = Stage::new(env!("CARGO_BIN_EXE_invar").into()).unwrap();
     let engine = Engine::open(&stage.locations, &Config::default()).unwrap();
     let host = Host::start(engine).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let mut model = Model::new(Some(stage.scenario.project.clone()), None);
     update(&mut model, Msg::Resize(100, 27));
     runtime.block_on(async {
         let mut subscription = host.handle().subscribe().await.unwrap();
         let snapshot = subscription.snapshot.clone();
-        update(&mut model, Msg::Up { snapshot, hosting: true });
+        update(
+            &mut model,
+            Msg::Up {
+                snapshot,
+                hosting: true,
+            },
+        );
         let mut player = Player::new(&stage, host.handle());
-        player.play(std::time::Duration::ZERO, &mut |_| {}).await.unwrap();
+        player
+            .play(std::time::Duration::ZERO, &mut |_| {})
+            .await
+            .unwrap();
         while let Some(Notice::Event(event)) = subscription.notices.recv().await {
             let halted = matches!(
                 &event.kind,
-                EventKind::PlanChanged { change: PlanChange::Halted { .. }, .. }
+                EventKind::PlanChanged {
+                    change: PlanChange::Halted { .. },
+                    ..
+                }
             );
             update(&mut model, Msg::Event(event));
             if halted {
@@ -58,8 +73,13 @@ fn picture() -> String {
         lines.push(line.trim_end().to_owned());
     }
     let text = lines.join("\n");
-    let text = Regex::new(r"\d\d:\d\d:\d\d").unwrap().replace_all(&text, "14:02:11");
-    Regex::new("01[0-9A-Z]{3}…[0-9A-Z]{3}").unwrap().replace_all(&text, "01JX7…K2Q").into_owned()
+    let text = Regex::new(r"\d\d:\d\d:\d\d")
+        .unwrap()
+        .replace_all(&text, "14:02:11");
+    Regex::new("01[0-9A-Z]{3}…[0-9A-Z]{3}")
+        .unwrap()
+        .replace_all(&text, "01JX7…K2Q")
+        .into_owned()
 }
 
 #[test]
@@ -105,8 +125,15 @@ fn every_command_that_a_document_names_exists() {
 #[test]
 fn the_two_commands_of_the_readme() {
     let readme = document("README.md");
-    for command in ["    cargo run --release\n", "    cargo test\n", "    invar install claude-code\n"] {
+    for command in [
+        "    cargo run --release\n",
+        "    cargo test\n",
+        "    invar install claude-code\n",
+    ] {
         assert!(readme.contains(command), "{command}");
     }
-    assert!(document(".ci/run").contains("cargo test"), "CI calls the README's test command");
+    assert!(
+        document(".ci/run").contains("cargo test"),
+        "CI calls the README's test command"
+    );
 }
