@@ -7,7 +7,7 @@ use std::{path::Path, sync::Arc};
 use invar::{
     app::{Model, Msg, update},
     engine::protocol::Snapshot,
-    model::{Invariant, InvariantId, Layer, LetterCheck, Origin, PlanId, Scope, Severity},
+    model::{Invariant, InvariantId, Layer, LetterCheck, PlanId, Scope},
     rules::{
         letter::{LetterSet, PatternEnv, Place},
         normalise::Keyed,
@@ -17,19 +17,8 @@ use invar::{
 use ratatui::{Terminal, backend::TestBackend};
 
 pub fn invariant(number: usize, scope: Scope, text: String) -> Invariant {
-    Invariant {
-        id: InvariantId(ulid::Ulid::from_parts(number as u64 + 1, 1)),
-        text,
-        scope,
-        layer: Layer::Plain,
-        severity: Severity::Error,
-        non_overridable: false,
-        active: true,
-        created_at: jiff::Timestamp::UNIX_EPOCH,
-        revision: 1,
-        origin: Origin::User,
-        on_invariant_breach: None,
-    }
+    let id = InvariantId(ulid::Ulid::from_parts(number as u64 + 1, 1));
+    Invariant::new(id, scope, Layer::Plain, &text, jiff::Timestamp::UNIX_EPOCH)
 }
 
 /// Invariants over the four scopes; every fourth text stands in two of them.

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     engine::{Call, EngineError, Reply, protocol::Snapshot},
     model::{
-        Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Origin, Phase, PhaseState,
-        Plan, PlanChange, PlanId, Scope, Severity, Transition,
+        Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Phase, PhaseState, Plan,
+        PlanChange, PlanId, Scope, Transition,
     },
 };
 
@@ -25,19 +25,13 @@ fn id(n: u64) -> ulid::Ulid {
 }
 
 pub(crate) fn invariant(n: u64, scope: Scope, text: &str) -> Invariant {
-    Invariant {
-        id: InvariantId(id(n)),
-        text: text.into(),
+    Invariant::new(
+        InvariantId(id(n)),
         scope,
-        layer: Layer::Plain,
-        severity: Severity::Error,
-        non_overridable: false,
-        active: true,
-        created_at: Timestamp::UNIX_EPOCH,
-        revision: 1,
-        origin: Origin::User,
-        on_invariant_breach: None,
-    }
+        Layer::Plain,
+        text,
+        Timestamp::UNIX_EPOCH,
+    )
 }
 
 pub(crate) fn plan(n: u64) -> Plan {

@@ -6,7 +6,7 @@ use ulid::Ulid;
 
 use super::Locations;
 use crate::{
-    model::{Invariant, InvariantId, Layer, LetterCheck, Origin, Remedy, Scope, Severity},
+    model::{Invariant, InvariantId, Layer, LetterCheck, Origin, Remedy, Scope},
     rules::glob,
 };
 
@@ -35,18 +35,15 @@ pub fn invariants(locations: &Locations) -> Vec<Invariant> {
     ]
     .into_iter()
     .enumerate()
-    .map(|(number, (pattern, text))| Invariant {
-        id: InvariantId(Ulid::from_parts(0, number as u128 + 1)),
-        text: text.to_owned(),
-        scope: Scope::Global,
-        layer: Layer::Letter(LetterCheck::Untouched(pattern)),
-        severity: Severity::Error,
-        non_overridable: true,
-        active: true,
-        created_at: Timestamp::UNIX_EPOCH,
-        revision: 1,
-        origin: Origin::BuiltIn,
-        on_invariant_breach: Some(Remedy::Inform),
+    .map(|(number, (pattern, text))| {
+        let id = InvariantId(Ulid::from_parts(0, number as u128 + 1));
+        let layer = Layer::Letter(LetterCheck::Untouched(pattern));
+        Invariant {
+            non_overridable: true,
+            origin: Origin::BuiltIn,
+            on_invariant_breach: Some(Remedy::Inform),
+            ..Invariant::new(id, Scope::Global, layer, text, Timestamp::UNIX_EPOCH)
+        }
     })
     .collect()
 }

@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{InvariantId, PlanId, Remedy, Scope, Severity};
+use super::{InvariantId, PlanId, Remedy, Scope, Severity, words::words};
 
 /// One thing an attempt would do. Paths are as the agent wrote them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,17 +130,7 @@ pub enum VerdictKind {
     Halt,
 }
 
-impl VerdictKind {
-    /// The word of the command line, the screen and the JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Warn => "warn",
-            Self::Deny => "deny",
-            Self::Halt => "halt",
-        }
-    }
-}
+words!(VerdictKind { Allow = "allow", Warn = "warn", Deny = "deny", Halt = "halt" });
 
 /// The answer to an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

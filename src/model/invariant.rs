@@ -5,7 +5,7 @@ use std::{fmt, num::NonZeroU32, str::FromStr};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ActionName, InvariantId, ModelError, Scope};
+use super::{ActionName, InvariantId, ModelError, Scope, words::words};
 
 /// How much a breach weighs. Only `error` blocks.
 #[derive(
@@ -22,29 +22,9 @@ pub enum Severity {
 impl Severity {
     /// All severities, heaviest first, as the editor cycles through them.
     pub const ALL: [Severity; 3] = [Self::Error, Self::Warning, Self::Info];
-
-    /// The word of the command line, the screen and the JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Info => "info",
-        }
-    }
 }
 
-impl FromStr for Severity {
-    type Err = ModelError;
-
-    fn from_str(value: &str) -> Result<Self, ModelError> {
-        Self::ALL
-            .into_iter()
-            .find(|s| s.as_str().eq_ignore_ascii_case(value))
-            .ok_or_else(|| ModelError::UnknownSeverity {
-                value: value.to_owned(),
-            })
-    }
-}
+words!(Severity { Error = "error", Warning = "warning", Info = "info" } else UnknownSeverity);
 
 /// What a breach leads to (`on_invariant_breach`). The default is `inform` with three strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,15 +39,6 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    /// The word of the command line, the screen and the JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Inform => "inform",
-            Self::Halt => "halt",
-            Self::Warn => "warn",
-        }
-    }
-
     /// The strike that halts the run; `None` when none does.
     pub fn limit(self) -> Option<u32> {
         match self {
@@ -78,18 +49,7 @@ impl Remedy {
     }
 }
 
-impl FromStr for Remedy {
-    type Err = ModelError;
-
-    fn from_str(value: &str) -> Result<Self, ModelError> {
-        [Self::Inform, Self::Halt, Self::Warn]
-            .into_iter()
-            .find(|r| r.as_str().eq_ignore_ascii_case(value))
-            .ok_or_else(|| ModelError::UnknownRemedy {
-                value: value.to_owned(),
-            })
-    }
-}
+words!(Remedy { Inform = "inform", Halt = "halt", Warn = "warn" } else UnknownRemedy);
 
 /// The machine check of a letter invariant: exactly one of two forms (writ seed).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -179,30 +139,9 @@ pub enum LayerKind {
 impl LayerKind {
     /// All layers, in the order the editor cycles through them.
     pub const ALL: [LayerKind; 4] = [Self::Plain, Self::Letter, Self::Judgment, Self::Assent];
-
-    /// The word of the command line, the screen and the JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Letter => "letter",
-            Self::Judgment => "judgment",
-            Self::Assent => "assent",
-        }
-    }
 }
 
-impl FromStr for LayerKind {
-    type Err = ModelError;
-
-    fn from_str(value: &str) -> Result<Self, ModelError> {
-        Self::ALL
-            .into_iter()
-            .find(|l| l.as_str().eq_ignore_ascii_case(value))
-            .ok_or_else(|| ModelError::UnknownLayer {
-                value: value.to_owned(),
-            })
-    }
-}
+words!(LayerKind { Plain = "plain", Letter = "letter", Judgment = "judgment", Assent = "assent" } else UnknownLayer);
 
 /// How an invariant is checked. In JSON: a `layer` field beside the fields of that layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -387,6 +326,23 @@ pub struct Invariant {
 }
 
 impl Invariant {
+    /// A new active invariant of a person, with the defaults for everything else.
+    pub fn new(id: InvariantId, scope: Scope, layer: Layer, text: &str, now: Timestamp) -> Self {
+        Self {
+            id,
+            text: text.to_owned(),
+            scope,
+            layer,
+            severity: Severity::default(),
+            non_overridable: false,
+            active: true,
+            created_at: now,
+            revision: 1,
+            origin: Origin::User,
+            on_invariant_breach: None,
+        }
+    }
+
     /// Whether lower-ranked precedence cannot displace it: set, and global.
     pub fn is_locked(&self) -> bool {
         self.non_overridable && self.scope == Scope::Global

@@ -9,6 +9,7 @@ mod plan;
 mod records;
 mod scope;
 mod text;
+mod words;
 
 pub use attempt::{Attempt, Breach, Effect, Signature, Strike, Verdict, VerdictKind};
 pub use event::{Event, EventKind, GENESIS_HASH, PlanChange};

@@ -1,11 +1,11 @@
 //! Plans, the projects they work in and the agent sessions bound to them.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ActionName, InvariantId, PlanId, ProjectName, Signature};
+use super::{ActionName, InvariantId, PlanId, ProjectName, Signature, words::words};
 
 /// Where a plan stands in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -20,23 +20,9 @@ pub enum Phase {
 impl Phase {
     /// The phases a person sees move, in order.
     pub const SHOWN: [Phase; 3] = [Self::Strategize, Self::Execute, Self::Apply];
-
-    /// The word of the command line, the screen and the JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Action => "action",
-            Self::Strategize => "strategize",
-            Self::Execute => "execute",
-            Self::Apply => "apply",
-        }
-    }
 }
 
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(Phase { Action = "action", Strategize = "strategize", Execute = "execute", Apply = "apply" });
 
 /// How a plan stands within its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,27 +38,7 @@ pub enum PhaseState {
     Applied,
 }
 
-impl PhaseState {
-    /// The word of the command line, the screen and the JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Processing => "processing",
-            Self::Complete => "complete",
-            Self::Blocked => "blocked",
-            Self::Halted => "halted",
-            Self::Errored => "errored",
-            Self::Cancelled => "cancelled",
-            Self::Applied => "applied",
-        }
-    }
-}
-
-impl fmt::Display for PhaseState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+words!(PhaseState { Queued = "queued", Processing = "processing", Complete = "complete", Blocked = "blocked", Halted = "halted", Errored = "errored", Cancelled = "cancelled", Applied = "applied" });
 
 /// A step from one phase to the next. Each runs reconciliation first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

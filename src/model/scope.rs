@@ -1,10 +1,10 @@
 //! Where an invariant applies. Rank: plan 3 > action 2 > project 1 > global 0.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ActionName, ModelError, PlanId, ProjectName};
+use super::{ActionName, ModelError, PlanId, ProjectName, words::words};
 
 /// The four kinds of scope, in the order of their rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,36 +24,9 @@ impl ScopeKind {
     pub fn rank(self) -> u8 {
         self as u8
     }
-
-    /// The word of the command line, the screen and the JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Global => "global",
-            Self::Project => "project",
-            Self::Action => "action",
-            Self::Plan => "plan",
-        }
-    }
 }
 
-impl fmt::Display for ScopeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for ScopeKind {
-    type Err = ModelError;
-
-    fn from_str(value: &str) -> Result<Self, ModelError> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.as_str().eq_ignore_ascii_case(value))
-            .ok_or_else(|| ModelError::UnknownScope {
-                value: value.to_owned(),
-            })
-    }
-}
+words!(ScopeKind { Global = "global", Project = "project", Action = "action", Plan = "plan" } else UnknownScope);
 
 /// A scope with the thing it names, so that a project scope without a project cannot be written.
 ///

@@ -115,24 +115,18 @@ impl Shadow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{InvariantId, Layer, LetterCheck, Scope, Severity};
+    use crate::model::{InvariantId, Layer, LetterCheck, Scope};
     use jiff::Timestamp;
     use ulid::Ulid;
 
     fn invariant(age: u64, scope: Scope, text: &str) -> Invariant {
-        Invariant {
-            id: InvariantId(Ulid::from_parts(age, 0)),
-            text: text.into(),
+        Invariant::new(
+            InvariantId(Ulid::from_parts(age, 0)),
             scope,
-            layer: Layer::Plain,
-            severity: Severity::Error,
-            non_overridable: false,
-            active: true,
-            created_at: Timestamp::UNIX_EPOCH,
-            revision: 1,
-            origin: Origin::User,
-            on_invariant_breach: None,
-        }
+            Layer::Plain,
+            text,
+            Timestamp::UNIX_EPOCH,
+        )
     }
 
     fn project() -> Scope {

@@ -5,21 +5,15 @@ use jiff::Timestamp;
 use redb::ReadableTable;
 
 use super::*;
-use crate::model::{EventKind, Layer, Origin, Scope, Severity};
+use crate::model::{EventKind, Layer, Scope};
 
 fn invariant(n: u64, revision: u32) -> Invariant {
+    let id = InvariantId(ulid::Ulid::from_parts(n, 1));
+    let text = format!("invariant {n}");
+    let now = Timestamp::UNIX_EPOCH;
     Invariant {
-        id: InvariantId(ulid::Ulid::from_parts(n, 1)),
-        text: format!("invariant {n}"),
-        scope: Scope::Global,
-        layer: Layer::Plain,
-        severity: Severity::Error,
-        non_overridable: false,
-        active: true,
-        created_at: Timestamp::UNIX_EPOCH,
         revision,
-        origin: Origin::User,
-        on_invariant_breach: None,
+        ..Invariant::new(id, Scope::Global, Layer::Plain, &text, now)
     }
 }
 

@@ -41,18 +41,12 @@ impl Core {
             ));
         }
         notes.extend(pattern_notes(&new.layer));
+        let id = InvariantId(self.new_id());
         let invariant = Invariant {
-            id: InvariantId(self.new_id()),
-            text,
-            scope,
-            layer: new.layer,
             severity: new.severity,
             non_overridable: new.non_overridable,
-            active: true,
-            created_at: Timestamp::now(),
-            revision: 1,
-            origin: Origin::User,
             on_invariant_breach: new.on_invariant_breach,
+            ..Invariant::new(id, scope, new.layer, &text, Timestamp::now())
         };
         self.emit(
             out,
