@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{Adapter, HookAnswer, HookEnv, Parsed, Refusal, tools::effects_of_unknown};
+use super::{
+    Adapter, Coverage, HookAnswer, HookEnv, Parsed, Refusal, Support, tools::effects_of_unknown,
+};
 use crate::{
     engine::protocol::{HookCall, HookEvent, HookReply},
-    model::{Attempt, Effect, VerdictKind, visible},
+    model::{Attempt, Effect, Layer, VerdictKind, visible},
 };
 
 /// The adapter.
@@ -76,6 +78,22 @@ impl Adapter for ClaudeCode {
 
     fn project_dir_variable(&self) -> Option<&'static str> {
         Some("CLAUDE_PROJECT_DIR")
+    }
+
+    fn coverage(&self, layer: &Layer) -> Coverage {
+        let (support, why) = match layer {
+            Layer::Letter(_) => (
+                Support::Partly,
+                "file tools are checked before they act; shell commands are not read yet",
+            ),
+            Layer::Plain => (
+                Support::Partly,
+                "told to the model at the start; nobody judges it, others can report it",
+            ),
+            Layer::Judgment { .. } => (Support::Unsupported, "no judge is configured to read it"),
+            Layer::Assent { .. } => (Support::Unsupported, "nobody is there to ask for assent"),
+        };
+        Coverage { support, why }
     }
 
     fn read(&self, payload: &[u8], env: &HookEnv) -> Result<Parsed, Refusal> {

@@ -7,7 +7,10 @@ mod tools;
 
 use std::path::PathBuf;
 
-use crate::engine::protocol::{HookCall, HookReply};
+use crate::{
+    engine::protocol::{HookCall, HookReply},
+    model::Layer,
+};
 
 /// The longest payload that is read; more is refused.
 pub const MAX_PAYLOAD: usize = 64 << 20;
@@ -58,6 +61,33 @@ impl HookAnswer {
     }
 }
 
+/// How far an invariant holds with an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Support {
+    Enforced,
+    Partly,
+    Unsupported,
+}
+
+impl Support {
+    /// The word of the command line and the JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforced => "enforced",
+            Self::Partly => "partly",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// How far, and why not further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Coverage {
+    pub support: Support,
+    pub why: &'static str,
+}
+
 /// One agent's dialect.
 pub trait Adapter: Sync {
     /// The name on the command line, such as `claude-code`.
@@ -65,6 +95,9 @@ pub trait Adapter: Sync {
 
     /// The environment variable that holds the agent's project directory.
     fn project_dir_variable(&self) -> Option<&'static str>;
+
+    /// How far an invariant of that layer holds with this agent.
+    fn coverage(&self, layer: &Layer) -> Coverage;
 
     /// Reads a payload.
     ///

@@ -60,7 +60,12 @@ pub fn rows(state: &State, folded: &BTreeSet<ScopeKind>) -> Vec<TreeRow> {
         .keys()
         .map(|name| (name.clone(), 0))
         .collect();
-    let mut actions: BTreeMap<ActionName, usize> = BTreeMap::new();
+    let mut actions: BTreeMap<ActionName, usize> = state
+        .actions
+        .values()
+        .filter(|a| a.active)
+        .map(|a| (a.name.clone(), 0))
+        .collect();
     let mut plans: BTreeMap<PlanId, usize> = BTreeMap::new();
     let mut global = 0;
     for plan in state.plans.values() {

@@ -36,6 +36,10 @@ pub enum Format {
     Json,
     /// One JSON object a line; for `events`.
     Ndjson,
+    /// For `export`.
+    Toml,
+    /// For `export`: writ's list of what is active.
+    Yaml,
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,6 +69,16 @@ pub enum Command {
     /// Projects and the directories bound to them.
     #[command(subcommand)]
     Project(ProjectCommand),
+    /// Action templates.
+    #[command(subcommand)]
+    Action(ActionCommand),
+    /// Hold changed paths against the letter invariants: for CI and pre-commit.
+    Check(CheckArgs),
+    /// Write all invariants to a file or to stdout; `--format toml` (the default) and `json` keep
+    /// everything, `yaml` is writ's list of what is active.
+    Export(ExportArgs),
+    /// Read invariants from a file: all of them, or none.
+    Import(ImportArgs),
     /// Report what an outside check found (enforce_invariants).
     Enforce(EnforceArgs),
     /// Resolve a violation: corrected, or waived with a reason.
@@ -92,6 +106,14 @@ pub enum Command {
     Status,
     /// Where store, configuration, logs and socket lie.
     Paths,
+    /// The configuration in force, as TOML.
+    Config,
+    /// The keys of the terminal program.
+    Keys,
+    /// Completions for a shell.
+    Completions(CompletionsArgs),
+    /// The manual page.
+    Man,
 }
 
 impl Command {
@@ -116,6 +138,19 @@ impl Command {
             Self::Plan(PlanCommand::Cancel(_)) => "plan cancel",
             Self::Project(ProjectCommand::List) => "project list",
             Self::Project(ProjectCommand::Bind(_)) => "project bind",
+            Self::Plan(PlanCommand::Check(_)) => "plan check",
+            Self::Project(ProjectCommand::Show(_)) => "project show",
+            Self::Action(ActionCommand::Add(_)) => "action add",
+            Self::Action(ActionCommand::List) => "action list",
+            Self::Action(ActionCommand::Show(_)) => "action show",
+            Self::Action(ActionCommand::Remove(_)) => "action remove",
+            Self::Check(_) => "check",
+            Self::Export(_) => "export",
+            Self::Import(_) => "import",
+            Self::Config => "config",
+            Self::Keys => "keys",
+            Self::Completions(_) => "completions",
+            Self::Man => "man",
             Self::Enforce(_) => "enforce",
             Self::Resolve(_) => "resolve",
             Self::Violations(_) => "violations",
@@ -304,6 +339,8 @@ pub enum PlanCommand {
     Resume(PlanArg),
     /// End a plan.
     Cancel(PlanArg),
+    /// What of the effective set holds with an agent, partly, or not.
+    Check(PlanCheckArgs),
 }
 
 #[derive(Debug, Args)]
@@ -332,8 +369,93 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 pub enum ProjectCommand {
     /// All projects that are known.
     List,
+    /// One project: its directories, plans and invariants.
+    Show(ProjectShowArgs),
     /// Give a directory's project a name.
     Bind(BindArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ActionCommand {
+    /// Name a template.
+    Add(ActionArg),
+    /// All templates.
+    List,
+    /// The invariants that a template carries.
+    Show(ActionArg),
+    /// Remove a template and its invariants; plans keep their copies.
+    Remove(ActionRemoveArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ActionArg {
+    /// The action, such as local/code-coverage.
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ActionRemoveArgs {
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
+    /// The action, such as local/code-coverage.
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanCheckArgs {
+    /// The plan: its id, a unique prefix, or @ for the current one of this directory.
+    #[arg(default_value = "@")]
+    pub plan: String,
+    /// The agent, such as claude-code.
+    #[arg(long, default_value = "claude-code")]
+    pub agent: String,
+}
+
+#[derive(Debug, Args)]
+pub struct ProjectShowArgs {
+    /// The project; by default that of this directory.
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+pub struct CheckArgs {
+    /// A path that was changed; repeatable.
+    #[arg(long, value_name = "P", group = "what")]
+    pub path: Vec<PathBuf>,
+    /// What is staged in git's index.
+    #[arg(long, group = "what", conflicts_with = "base")]
+    pub staged: bool,
+    /// All that differs from a revision, untracked files too.
+    #[arg(long, value_name = "REV", group = "what")]
+    pub base: Option<String>,
+    /// The plan whose effective set counts; by default the current one, else the project's.
+    #[arg(long, value_name = "ID")]
+    pub plan: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The file; stdout without one.
+    pub file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The file; - reads stdin.
+    pub file: PathBuf,
+    /// The form, where the file's name does not tell.
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    pub form: Option<super::transfer::FileFormat>,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// bash, zsh, fish, elvish or powershell.
+    pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]

@@ -5,10 +5,11 @@ mod commands;
 pub mod hook;
 pub mod logging;
 pub mod output;
+pub mod transfer;
 
 use std::time::{Duration, Instant};
 
-use args::{Cli, Command};
+use args::{Cli, Command, Format};
 use output::{Failure, Output};
 
 use crate::engine::{self, Call, EngineError, Locations, Reply};
@@ -65,6 +66,11 @@ impl Context {
 pub fn run(cli: Cli, command: Command) -> u8 {
     let name = command.name();
     let output = Output::new(cli.format, name);
+    let is_export = matches!(command, Command::Export(_));
+    if matches!(cli.format, Format::Toml | Format::Yaml) && !is_export {
+        let text = "--format toml and yaml are for `export`; use text, json or ndjson";
+        return output.fail(&Failure::Usage(text.into()));
+    }
     let result = Context::new(&cli)
         .map_err(Failure::from)
         .and_then(|mut context| commands::dispatch(&mut context, command, &output));

@@ -120,7 +120,7 @@ impl Output {
     /// Prints a success; returns its exit code.
     pub(super) fn finish(&self, done: Done) -> u8 {
         match self.format {
-            Format::Text => {
+            Format::Text | Format::Toml | Format::Yaml => {
                 print(&done.text);
                 for note in &done.notes {
                     complain("note", note);
@@ -156,7 +156,7 @@ impl Output {
             None => (text.as_str(), None),
         };
         match self.format {
-            Format::Text => complain("error", &text),
+            Format::Text | Format::Toml | Format::Yaml => complain("error", &text),
             Format::Json | Format::Ndjson => {
                 let status = if code == exit::BLOCKED || code == exit::HALTED {
                     "blocked"

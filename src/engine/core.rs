@@ -137,6 +137,11 @@ impl Core {
                 let name = self.state.project_of(&project_root(&dir));
                 Ok(Reply::Project(self.project_record(&name)))
             }
+            Call::ActionAdd { name } => self.action_add(name, out),
+            Call::ActionRemove { name } => self.action_remove(name, out),
+            Call::ActionList => Ok(Reply::Actions(self.action_list())),
+            Call::Import { items } => self.import(items, out),
+            Call::Check { of, root, paths } => self.check(of, &root, &paths),
             Call::Enforce {
                 plan,
                 violated,
@@ -265,6 +270,26 @@ impl Core {
     }
 
     fn effective(&self, of: EffectiveOf) -> Result<EffectiveSet, EngineError> {
+        let (plan_id, merged) = self.merged_for(of)?;
+        let resolved = |s: &crate::rules::merge::Shadow| Resolved {
+            overridden: s.loser.invariant.clone(),
+            by: s.winner.invariant.clone(),
+            rationale: s.rationale.clone(),
+        };
+        let plain = |k: &Arc<Keyed>| k.invariant.clone();
+        Ok(EffectiveSet {
+            plan_id,
+            invariants: merged.effective.iter().map(plain).collect(),
+            conflicts_resolved: merged.shadowed.iter().map(resolved).collect(),
+            built_in: self.built_in.iter().map(plain).collect(),
+        })
+    }
+
+    /// The merge for a plan, or the preview for a scope.
+    pub(super) fn merged_for(
+        &self,
+        of: EffectiveOf,
+    ) -> Result<(Option<PlanId>, Merged), EngineError> {
         let (plan_id, collected) = match of {
             EffectiveOf::Global => (None, self.state.collect(None, None)),
             EffectiveOf::Project(name) => (None, self.state.collect(Some(&name), None)),
@@ -274,25 +299,7 @@ impl Core {
                 (Some(plan.id), self.state.collect_for_plan(plan))
             }
         };
-        let merged = merge(&collected);
-        Ok(EffectiveSet {
-            plan_id,
-            invariants: merged
-                .effective
-                .iter()
-                .map(|k| k.invariant.clone())
-                .collect(),
-            conflicts_resolved: merged
-                .shadowed
-                .iter()
-                .map(|s| Resolved {
-                    overridden: s.loser.invariant.clone(),
-                    by: s.winner.invariant.clone(),
-                    rationale: s.rationale.clone(),
-                })
-                .collect(),
-            built_in: self.built_in.iter().map(|k| k.invariant.clone()).collect(),
-        })
+        Ok((plan_id, merge(&collected)))
     }
 
     fn list(

@@ -11,7 +11,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::rules::path::{absolute, clean, inside};
+use crate::rules::{
+    letter::{LetterSet, Place},
+    path::{absolute, clean, inside},
+};
 
 /// A project directory in the spellings that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +64,28 @@ pub struct FoundPath {
     pub canonical: FoundPlace,
     /// How the path is told to people and models: relative inside the project.
     pub shown: String,
+}
+
+impl FoundPath {
+    /// The checks of `set` that a change here breaks in any of its places, ascending.
+    pub fn broken(&self, set: &LetterSet, subtree: bool) -> Vec<usize> {
+        let mut broken: Vec<usize> = self
+            .places
+            .iter()
+            .flat_map(|place| {
+                let relative = place.relative.as_ref();
+                set.broken_by(Place {
+                    relative: relative.map(|r| r.as_os_str().as_encoded_bytes()),
+                    absolute: place.absolute.as_os_str().as_encoded_bytes(),
+                    scratch: place.scratch,
+                    subtree,
+                })
+            })
+            .collect();
+        broken.sort_unstable();
+        broken.dedup();
+        broken
+    }
 }
 
 /// Finds all places of `path`, written by an agent that stands in `cwd`.

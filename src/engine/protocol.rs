@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
-        ActionName, Attempt, Decision, Enforcement, Event, Invariant, InvariantId, InvariantPatch,
-        ModelError, NewInvariant, Plan, PlanId, Project, ProjectName, ReconciliationResult, Scope,
-        Session, Strike, Transition, Verdict, Violation,
+        Action, ActionName, Attempt, Decision, Enforcement, Event, Invariant, InvariantId,
+        InvariantPatch, ModelError, NewInvariant, Plan, PlanId, Project, ProjectName,
+        ReconciliationResult, Scope, Session, Severity, Strike, Transition, Verdict, Violation,
     },
     rules::glob::GlobError,
     store::{LogReport, StoreError},
@@ -103,6 +103,23 @@ pub enum Call {
     ProjectOf {
         dir: PathBuf,
     },
+    ActionAdd {
+        name: ActionName,
+    },
+    ActionRemove {
+        name: ActionName,
+    },
+    ActionList,
+    /// Takes over invariants from a file: all of them or, when one is refused, none.
+    Import {
+        items: Vec<ImportItem>,
+    },
+    /// Asks the letter invariants about paths, without an agent and without strikes.
+    Check {
+        of: EffectiveOf,
+        root: PathBuf,
+        paths: Vec<CheckPath>,
+    },
     Enforce {
         plan: PlanRef,
         violated: Vec<String>,
@@ -136,12 +153,50 @@ impl Call {
             self,
             Self::Add { .. }
                 | Self::Edit { .. }
+                | Self::Import { .. }
                 | Self::PlanUse { .. }
                 | Self::PlanTransition { .. }
                 | Self::PlanResume { .. }
                 | Self::Enforce { .. }
         )
     }
+}
+
+/// An invariant of a file: whole, as invar exported it, or as a person wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportItem {
+    Whole(Invariant),
+    New(NewInvariant),
+}
+
+/// A path that was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckPath {
+    pub path: PathBuf,
+    /// It was removed or moved away, with all that lies under it.
+    #[serde(default)]
+    pub subtree: bool,
+}
+
+/// A changed path that an invariant forbids.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offence {
+    pub path: String,
+    pub invariant_id: InvariantId,
+    pub text: String,
+    #[serde(flatten)]
+    pub scope: Scope,
+    pub severity: Severity,
+    pub allowed: String,
+}
+
+/// An action and how many invariants it carries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionSummary {
+    pub name: ActionName,
+    pub invariants: usize,
+    pub plans: usize,
 }
 
 /// What an agent's hook reports, in the words of no agent.
@@ -213,6 +268,8 @@ pub struct Snapshot {
     pub invariants: Vec<Invariant>,
     pub plans: Vec<Plan>,
     pub projects: Vec<Project>,
+    #[serde(default)]
+    pub actions: Vec<Action>,
     pub sessions: Vec<Session>,
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
@@ -246,6 +303,17 @@ pub enum Reply {
     Plans(Vec<Plan>),
     Project(Project),
     Projects(Vec<Project>),
+    Action(ActionSummary),
+    Actions(Vec<ActionSummary>),
+    Imported {
+        added: usize,
+        changed: usize,
+        unchanged: usize,
+    },
+    Checked {
+        checked: usize,
+        offences: Vec<Offence>,
+    },
     Reconciled(Box<ReconciliationResult>),
     Violation(Box<Violation>),
     Violations(Vec<Violation>),

@@ -8,8 +8,8 @@ use std::{
 
 use crate::{
     model::{
-        ActionName, Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Origin, Plan,
-        PlanChange, PlanId, Project, ProjectName, Scope, Session, Signature, Strike, Verdict,
+        Action, ActionName, Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Origin,
+        Plan, PlanChange, PlanId, Project, ProjectName, Scope, Session, Signature, Strike, Verdict,
         VerdictKind, Violation, ViolationId,
     },
     rules::{glob, normalise::Keyed},
@@ -45,6 +45,7 @@ pub struct State {
     by_scope: HashMap<Scope, BTreeSet<InvariantId>>,
     pub plans: BTreeMap<PlanId, Plan>,
     pub projects: BTreeMap<ProjectName, Project>,
+    pub actions: BTreeMap<ActionName, Action>,
     /// By agent and the agent's own session name.
     pub sessions: HashMap<(String, String), Session>,
     pub strikes: BTreeMap<StrikeKey, Strike>,
@@ -65,6 +66,7 @@ impl State {
             loaded.invariants,
             loaded.plans,
             loaded.projects,
+            loaded.actions,
             loaded.sessions,
             loaded.strikes,
             loaded.violations,
@@ -83,6 +85,7 @@ impl State {
             snapshot.invariants,
             snapshot.plans,
             snapshot.projects,
+            snapshot.actions,
             snapshot.sessions,
             snapshot.strikes,
             snapshot.violations,
@@ -95,6 +98,7 @@ impl State {
         invariants: Vec<Invariant>,
         plans: Vec<Plan>,
         projects: Vec<Project>,
+        actions: Vec<Action>,
         sessions: Vec<Session>,
         strikes: Vec<Strike>,
         violations: Vec<Violation>,
@@ -104,6 +108,7 @@ impl State {
         }
         self.plans = plans.into_iter().map(|p| (p.id, p)).collect();
         self.projects = projects.into_iter().map(|p| (p.name.clone(), p)).collect();
+        self.actions = actions.into_iter().map(|a| (a.name.clone(), a)).collect();
         self.sessions = sessions
             .into_iter()
             .map(|s| ((s.agent.clone(), s.session.clone()), s))
@@ -126,6 +131,7 @@ impl State {
                 .collect(),
             plans: self.plans.values().cloned().collect(),
             projects: self.projects.values().cloned().collect(),
+            actions: self.actions.values().cloned().collect(),
             sessions: self.sessions.values().cloned().collect(),
             strikes: self.strikes.values().cloned().collect(),
             violations: self.violations.values().cloned().collect(),
@@ -170,6 +176,10 @@ impl State {
             EventKind::ProjectBound { project } => {
                 self.projects.insert(project.name.clone(), project.clone());
                 vec![Row::Project(project.clone())]
+            }
+            EventKind::ActionAdded { action } | EventKind::ActionRemoved { action } => {
+                self.actions.insert(action.name.clone(), action.clone());
+                vec![Row::Action(action.clone())]
             }
             EventKind::PlanCreated { plan } => {
                 self.plans.insert(plan.id, plan.clone());

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Attempt, Decision, Enforcement, Invariant, InvariantId, Phase, Plan, PlanId, Project, Session,
-    Signature, Transition, Verdict, Violation,
+    Action, Attempt, Decision, Enforcement, Invariant, InvariantId, Phase, Plan, PlanId, Project,
+    Session, Signature, Transition, Verdict, Violation,
 };
 
 /// The hash that the first event is chained to.
@@ -52,6 +52,12 @@ pub enum EventKind {
     },
     ProjectBound {
         project: Project,
+    },
+    ActionAdded {
+        action: Action,
+    },
+    ActionRemoved {
+        action: Action,
     },
     PlanCreated {
         plan: Plan,
@@ -114,6 +120,8 @@ impl EventKind {
             Self::InvariantRemoved { .. } => "INVARIANT_REMOVED",
             Self::InvariantRestored { .. } => "INVARIANT_RESTORED",
             Self::ProjectBound { .. } => "PROJECT_BOUND",
+            Self::ActionAdded { .. } => "ACTION_ADDED",
+            Self::ActionRemoved { .. } => "ACTION_REMOVED",
             Self::PlanCreated { .. } => "PLAN_CREATED",
             Self::PlanChanged { .. } => "PLAN_CHANGED",
             Self::SessionStarted { .. } => "SESSION_STARTED",

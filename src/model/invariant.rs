@@ -184,6 +184,18 @@ impl Layer {
         }
     }
 
+    /// The layer that these JSON fields describe; a field that is null counts as absent.
+    ///
+    /// # Errors
+    /// Fields that do not go together, or a value that is not understood.
+    pub fn from_fields(fields: serde_json::Value) -> Result<Self, ModelError> {
+        let repr: LayerRepr =
+            serde_json::from_value(fields).map_err(|e| ModelError::BadFields {
+                fault: e.to_string(),
+            })?;
+        Self::try_from(repr)
+    }
+
     /// The machine check, when the layer is `letter`.
     pub fn letter(&self) -> Option<&LetterCheck> {
         match self {

@@ -19,7 +19,7 @@ pub use invariant::{
     Remedy, Severity,
 };
 pub use names::{ActionName, ProjectName};
-pub use plan::{Phase, PhaseState, Plan, Project, Session, Transition};
+pub use plan::{Action, Phase, PhaseState, Plan, Project, Session, Transition};
 pub use records::{
     ConflictRecord, Decision, DecisionKind, Enforcement, ReconciliationDecision,
     ReconciliationResult, Violation, ViolationStatus,
@@ -70,6 +70,8 @@ pub enum ModelError {
         wants: &'static str,
         has: &'static str,
     },
+    #[error("the fields are not understood: {fault}")]
+    BadFields { fault: String },
     #[error("each_n_iterations needs a number of 1 or more")]
     ZeroIterations,
     #[error(

@@ -131,6 +131,15 @@ impl Plan {
     }
 }
 
+/// A named template; its invariants are those of its scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Action {
+    pub name: ActionName,
+    pub created_at: Timestamp,
+    /// False after removal.
+    pub active: bool,
+}
+
 /// A named place where plans work. Several directories may carry one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Project {

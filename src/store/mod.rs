@@ -20,8 +20,8 @@ pub use error::StoreError;
 pub use log::{LogFault, LogReport};
 
 use crate::model::{
-    Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, Plan, PlanId, Project,
-    Session, Signature, Strike, Violation,
+    Action, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, Plan, PlanId,
+    Project, Session, Signature, Strike, Violation,
 };
 use codec::{decode, encode};
 use tables::*;
@@ -37,6 +37,7 @@ pub enum Row {
     Invariant(Invariant),
     Plan(Plan),
     Project(Project),
+    Action(Action),
     Session(Session),
     Strike(Strike),
     /// The count starts again.
@@ -66,6 +67,7 @@ pub struct Loaded {
     pub invariants: Vec<Invariant>,
     pub plans: Vec<Plan>,
     pub projects: Vec<Project>,
+    pub actions: Vec<Action>,
     pub sessions: Vec<Session>,
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
@@ -218,6 +220,7 @@ impl Store {
             invariants: self.all(INVARIANTS)?,
             plans: self.all(PLANS)?,
             projects: self.all(PROJECTS)?,
+            actions: self.all(ACTIONS)?,
             sessions: self.all(SESSIONS)?,
             strikes: self.all(STRIKES)?,
             violations: self.all(VIOLATIONS)?,

@@ -11,6 +11,7 @@ mod demo;
 mod docs;
 mod hook;
 mod layering;
+mod registrar;
 mod serving;
 mod support;
 mod terminal;

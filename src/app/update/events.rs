@@ -98,6 +98,8 @@ pub(super) fn apply(model: &mut Model, event: &Event) {
         | EventKind::InvariantEdited { .. }
         | EventKind::InvariantRemoved { .. }
         | EventKind::InvariantRestored { .. }
+        | EventKind::ActionAdded { .. }
+        | EventKind::ActionRemoved { .. }
         | EventKind::ProjectBound { .. } => {
             model.stale.tree = true;
             model.stale.effective = true;

@@ -24,13 +24,13 @@ use crate::{
 };
 
 /// A scope as it was asked for; a plan is still a reference.
-enum Wanted {
+pub(super) enum Wanted {
     Scope(Scope),
     Plan(PlanRef),
 }
 
 impl ScopeArgs {
-    fn wanted(&self) -> Result<Option<Wanted>, Failure> {
+    pub(super) fn wanted(&self) -> Result<Option<Wanted>, Failure> {
         let named = [
             (ScopeKind::Global, self.global),
             (ScopeKind::Project, self.project.is_some()),
@@ -384,7 +384,7 @@ fn effective(context: &mut Context, args: &ListArgs, keep: impl Fn(&Invariant) -
     Ok(Done::new(text, data))
 }
 
-fn invariant_table(invariants: &[Invariant]) -> String {
+pub(super) fn invariant_table(invariants: &[Invariant]) -> String {
     let rows: Vec<Vec<String>> = invariants
         .iter()
         .map(|i| {

@@ -1,20 +1,25 @@
 //! One file per group of commands.
 
+mod actions;
+mod check;
+mod files;
 mod install;
 mod invariants;
 mod plans;
 mod records;
 mod serve;
 
+use clap::CommandFactory;
 use serde_json::json;
 
 use super::{
     Context,
-    args::{Command, InvariantCommand, LogCommand},
+    args::{Cli, Command, InvariantCommand, LogCommand},
     output::{Done, Failure, Output},
 };
 use crate::{
-    engine::{Call, EngineError, Reply, protocol::PlanRef},
+    app::action::TABLE,
+    engine::{Call, Config, EngineError, Reply, protocol::PlanRef},
     model::ProjectName,
 };
 
@@ -46,6 +51,14 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         }
         Command::Plan(command) => plans::plan(context, command),
         Command::Project(command) => plans::project(context, command),
+        Command::Action(command) => actions::action(context, command),
+        Command::Check(args) => check::check(context, args),
+        Command::Export(args) => files::export(context, args, output),
+        Command::Import(args) => files::import(context, args),
+        Command::Config => config(context),
+        Command::Keys => Ok(keys()),
+        Command::Completions(args) => Ok(completions(args.shell)),
+        Command::Man => man(),
         Command::Status => plans::status(context),
         Command::Enforce(args) => records::enforce(context, args),
         Command::Resolve(args) => records::resolve(context, args),
@@ -81,6 +94,49 @@ fn paths(context: &Context) -> Done {
         "socket": places.socket,
     });
     Done::new(text, data)
+}
+
+/// The configuration in force.
+fn config(context: &Context) -> Outcome {
+    let config = Config::load(&context.locations.config)?;
+    let text = toml::to_string_pretty(&config)
+        .map_err(|e| Failure::Failed(format!("the configuration cannot be printed: {e}")))?;
+    let head = format!("# {}\n", context.locations.config.display());
+    Ok(Done::new(
+        head + &text,
+        json!({"path": context.locations.config, "config": config}),
+    ))
+}
+
+fn keys() -> Done {
+    let rows: Vec<Vec<String>> = TABLE
+        .iter()
+        .map(|d| vec![d.keys.join(", "), d.id.to_owned(), d.help.to_owned()])
+        .collect();
+    let keys: Vec<_> = TABLE
+        .iter()
+        .map(|d| json!({"id": d.id, "keys": d.keys, "help": d.help}))
+        .collect();
+    Done::new(
+        table(&["KEYS", "ACTION", "WHAT IT DOES"], &rows),
+        json!({"keys": keys}),
+    )
+}
+
+fn completions(shell: clap_complete::Shell) -> Done {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "invar", &mut text);
+    let text = String::from_utf8_lossy(&text).into_owned();
+    Done::new(text.clone(), json!({"completions": text}))
+}
+
+fn man() -> Outcome {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(Cli::command())
+        .render(&mut text)
+        .map_err(|e| Failure::Failed(format!("the manual page cannot be written: {e}")))?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    Ok(Done::new(text.clone(), json!({"man": text})))
 }
 
 /// The directory that the command was started in.

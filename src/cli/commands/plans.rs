@@ -6,13 +6,15 @@ use super::{
     super::{
         Context,
         args::{PlanCommand, PlanUseArgs, ProjectCommand},
+        exit,
         output::{Done, Failure},
     },
     Outcome, cwd, plan_ref, project as project_named, table, unexpected,
 };
 use crate::{
-    engine::{Call, Reply},
-    model::{ActionName, Plan, ProjectName, Transition, visible},
+    agents::Support,
+    engine::{Call, Reply, protocol::EffectiveOf},
+    model::{ActionName, Plan, ProjectName, Scope, Transition, visible},
 };
 
 pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
@@ -46,6 +48,7 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
             };
             plan_changed(context.call(call)?, "resumed")
         }
+        PlanCommand::Check(args) => plan_check(context, args.plan, &args.agent),
         PlanCommand::Cancel(arg) => {
             let call = Call::PlanCancel {
                 plan: plan_ref(arg.plan)?,
@@ -53,6 +56,84 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
             plan_changed(context.call(call)?, "cancelled")
         }
     }
+}
+
+/// What of the effective set holds with an agent.
+fn plan_check(context: &mut Context, plan: String, agent: &str) -> Outcome {
+    let adapter = crate::agents::adapter(agent).ok_or_else(|| {
+        let known: Vec<_> = crate::agents::names().collect();
+        Failure::Usage(format!(
+            "the agent {agent:?} is not known; use {}",
+            known.join(", ")
+        ))
+    })?;
+    let of = EffectiveOf::Plan(plan_ref(plan)?);
+    let reply = context.call(Call::Effective { of })?;
+    let Reply::Effective(set) = reply else {
+        return Err(unexpected(&reply));
+    };
+    let mut rows = Vec::new();
+    let mut data = Vec::new();
+    let mut unsupported = false;
+    for invariant in &set.invariants {
+        let coverage = adapter.coverage(&invariant.layer);
+        unsupported |= coverage.support == Support::Unsupported;
+        let word = coverage.support.as_str().to_owned();
+        rows.push(vec![word, invariant.text.clone(), coverage.why.to_owned()]);
+        data.push(json!({
+            "id": invariant.id, "text": invariant.text, "layer": invariant.layer.kind(),
+            "support": coverage.support, "why": coverage.why,
+        }));
+    }
+    let text = match rows.is_empty() {
+        true => "no invariants in force\n".to_owned(),
+        false => table(&["SUPPORT", "INVARIANT", "WHY"], &rows),
+    };
+    let mut done = Done::new(
+        text,
+        json!({"plan_id": set.plan_id, "agent": agent, "invariants": data}),
+    );
+    if unsupported {
+        done.exit = exit::BLOCKED;
+    }
+    Ok(done)
+}
+
+fn project_show(context: &mut Context, name: Option<String>) -> Outcome {
+    let name = project_named(context, name)?;
+    let reply = context.call(Call::ProjectList)?;
+    let Reply::Projects(projects) = reply else {
+        return Err(unexpected(&reply));
+    };
+    let record = projects.into_iter().find(|p| p.name == name);
+    let scope = Some(Scope::Project(name.clone()));
+    let reply = context.call(Call::List {
+        scope,
+        plan: None,
+        removed: false,
+    })?;
+    let Reply::Invariants(invariants) = reply else {
+        return Err(unexpected(&reply));
+    };
+    let reply = context.call(Call::PlanList)?;
+    let Reply::Plans(mut plans) = reply else {
+        return Err(unexpected(&reply));
+    };
+    plans.retain(|p| p.project == name);
+    let mut text = format!("{name}\n");
+    for root in record.iter().flat_map(|r| &r.roots) {
+        text.push_str(&format!("  in {}\n", visible(&root.to_string_lossy())));
+    }
+    text.push_str(&format!(
+        "  {} plans, {} invariants of its own\n",
+        plans.len(),
+        invariants.len()
+    ));
+    if !invariants.is_empty() {
+        text.push_str(&super::invariants::invariant_table(&invariants));
+    }
+    let data = json!({"project": name, "record": record, "plans": plans, "invariants": invariants});
+    Ok(Done::new(text, data))
 }
 
 fn plan_use(context: &mut Context, args: PlanUseArgs) -> Outcome {
@@ -183,6 +264,7 @@ pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome
             };
             Ok(Done::new(text, json!({"projects": projects})))
         }
+        ProjectCommand::Show(args) => project_show(context, args.name),
         ProjectCommand::Bind(args) => {
             let name = ProjectName::new(&args.name)?;
             let here = cwd()?;

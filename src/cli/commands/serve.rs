@@ -183,11 +183,11 @@ async fn catch_up(
 
 fn print_event(event: &Event, format: Format) {
     match format {
-        Format::Text => output::print(&event_line(event)),
         Format::Json | Format::Ndjson => {
             let json = serde_json::to_string(&Arc::new(event)).unwrap_or_default();
             output::print(&(escape_hidden(&json) + "\n"));
         }
+        _ => output::print(&event_line(event)),
     }
 }
 
@@ -201,6 +201,9 @@ fn event_line(event: &Event) -> String {
             format!("{} {}: {}", invariant.id, invariant.scope, invariant.text)
         }
         EventKind::ProjectBound { project } => project.name.to_string(),
+        EventKind::ActionAdded { action } | EventKind::ActionRemoved { action } => {
+            action.name.to_string()
+        }
         EventKind::PlanCreated { plan } => format!("{} in {}", plan.id, plan.project),
         EventKind::PlanChanged { plan, change } => {
             let why = match change {

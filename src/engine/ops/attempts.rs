@@ -12,7 +12,6 @@ use crate::{
         Attempt, Breach, Effect, EventKind, PhaseState, PlanChange, PlanId, Session, Severity,
         Signature, Verdict, VerdictKind,
     },
-    rules::letter::Place,
     store::Batch,
 };
 
@@ -113,24 +112,8 @@ impl Core {
             Some(&self.home),
             &self.scratch,
         );
-        let mut broken: Vec<usize> = found
-            .places
-            .iter()
-            .flat_map(|place| {
-                compiled.set.broken_by(Place {
-                    relative: place
-                        .relative
-                        .as_ref()
-                        .map(|r| r.as_os_str().as_encoded_bytes()),
-                    absolute: place.absolute.as_os_str().as_encoded_bytes(),
-                    scratch: place.scratch,
-                    subtree,
-                })
-            })
-            .collect();
-        broken.sort_unstable();
-        broken.dedup();
-        broken
+        found
+            .broken(&compiled.set, subtree)
             .into_iter()
             .filter_map(|index| self.breach(plan, attempt, compiled, index, &found))
             .collect()

@@ -168,7 +168,7 @@ impl Core {
     }
 
     /// Checks layer and text against the scope and returns the cleaned text.
-    fn checked(
+    pub(crate) fn checked(
         &self,
         scope: &Scope,
         layer: &Layer,

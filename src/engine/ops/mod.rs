@@ -1,8 +1,11 @@
 //! What an engine does with each kind of call.
 
+mod actions;
 mod attempts;
+mod check;
 mod invariants;
 mod plans;
 mod reconcile;
 mod sessions;
+mod transfer;
 mod violations;

@@ -1,0 +1,95 @@
+//! action add, list, show, remove.
+
+use serde_json::json;
+
+use super::{
+    super::{
+        Context,
+        args::ActionCommand,
+        output::{Done, Failure, confirm},
+    },
+    Outcome,
+    invariants::invariant_table,
+    table, unexpected,
+};
+use crate::{
+    engine::{Call, Reply, protocol::ActionSummary},
+    model::{ActionName, Scope},
+};
+
+pub(super) fn action(context: &mut Context, command: ActionCommand) -> Outcome {
+    match command {
+        ActionCommand::Add(arg) => {
+            let name = ActionName::new(&arg.name)?;
+            told(context.call(Call::ActionAdd { name })?, "is known")
+        }
+        ActionCommand::List => {
+            let reply = context.call(Call::ActionList)?;
+            let Reply::Actions(actions) = reply else {
+                return Err(unexpected(&reply));
+            };
+            let row = |a: &ActionSummary| {
+                vec![
+                    a.name.to_string(),
+                    a.invariants.to_string(),
+                    a.plans.to_string(),
+                ]
+            };
+            let rows: Vec<_> = actions.iter().map(row).collect();
+            let text = match actions.is_empty() {
+                true => "no actions; name one with `invar action add NAME`\n".to_owned(),
+                false => table(&["ACTION", "INVARIANTS", "PLANS"], &rows),
+            };
+            Ok(Done::new(text, json!({"actions": actions})))
+        }
+        ActionCommand::Show(arg) => {
+            let name = ActionName::new(&arg.name)?;
+            let scope = Some(Scope::Action(name.clone()));
+            let reply = context.call(Call::List {
+                scope,
+                plan: None,
+                removed: false,
+            })?;
+            let Reply::Invariants(invariants) = reply else {
+                return Err(unexpected(&reply));
+            };
+            let text = match invariants.is_empty() {
+                true => format!("{name} carries no invariants\n"),
+                false => invariant_table(&invariants),
+            };
+            Ok(Done::new(
+                text,
+                json!({"action": name, "invariants": invariants}),
+            ))
+        }
+        ActionCommand::Remove(args) => {
+            let name = ActionName::new(&args.name)?;
+            if !args.yes {
+                match confirm(&format!("Remove the action {name} and its invariants?")) {
+                    Some(true) => {}
+                    Some(false) => return Err(Failure::Failed("nothing was removed".into())),
+                    None => {
+                        return Err(Failure::Usage(
+                            "removing asks first, and there is no terminal to ask on; add --yes"
+                                .into(),
+                        ));
+                    }
+                }
+            }
+            told(context.call(Call::ActionRemove { name })?, "was removed")
+        }
+    }
+}
+
+fn told(reply: Reply, what: &str) -> Outcome {
+    match reply {
+        Reply::Action(action) => {
+            let text = format!(
+                "action {} {what}, with {} invariants\n",
+                action.name, action.invariants
+            );
+            Ok(Done::new(text, json!({"action": action})))
+        }
+        other => Err(unexpected(&other)),
+    }
+}

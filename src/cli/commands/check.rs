@@ -1,0 +1,178 @@
+//! check: changed paths against the letter invariants.
+
+use std::{path::Path, process::Command};
+
+use serde_json::json;
+
+use super::{
+    super::{
+        Context,
+        args::CheckArgs,
+        exit,
+        output::{Done, Failure},
+    },
+    Outcome, cwd, plan_ref, project, table, unexpected,
+};
+use crate::{
+    engine::{
+        Call, Reply,
+        protocol::{CheckPath, EffectiveOf, Offence},
+        state::project_root,
+    },
+    model::Severity,
+};
+
+pub(super) fn check(context: &mut Context, args: CheckArgs) -> Outcome {
+    let here = cwd()?;
+    let root = project_root(&here);
+    let mut paths: Vec<CheckPath> = args
+        .path
+        .iter()
+        .map(|p| CheckPath {
+            path: here.join(p),
+            subtree: false,
+        })
+        .collect();
+    if args.staged {
+        paths.extend(changed(&root, &["--cached"])?);
+    }
+    if let Some(base) = &args.base {
+        if base.starts_with('-') {
+            return Err(Failure::Usage(format!(
+                "{base:?} is no revision; give a branch, tag or commit"
+            )));
+        }
+        paths.extend(changed(&root, &[base.as_str()])?);
+        let untracked = git(&root, &["ls-files", "--others", "--exclude-standard", "-z"])?;
+        let untracked = untracked.split('\0').filter(|p| !p.is_empty());
+        paths.extend(untracked.map(|p| CheckPath {
+            path: root.join(p),
+            subtree: false,
+        }));
+    }
+    let of = match args.plan {
+        Some(plan) => EffectiveOf::Plan(plan_ref(plan)?),
+        None => {
+            let at = plan_ref("@".into())?;
+            match context.call(Call::PlanShow { plan: at.clone() }) {
+                Ok(_) => EffectiveOf::Plan(at),
+                Err(_) => EffectiveOf::Project(project(context, None)?),
+            }
+        }
+    };
+    let reply = context.call(Call::Check { of, root, paths })?;
+    let Reply::Checked { checked, offences } = reply else {
+        return Err(unexpected(&reply));
+    };
+    let blocking = offences.iter().any(|o| o.severity == Severity::Error);
+    let row = |o: &Offence| {
+        vec![
+            o.path.clone(),
+            o.severity.as_str().to_owned(),
+            o.text.clone(),
+            o.scope.to_string(),
+        ]
+    };
+    let rows: Vec<_> = offences.iter().map(row).collect();
+    let text = match offences.is_empty() {
+        true => format!("{checked} changed paths keep to the invariants\n"),
+        false => table(&["PATH", "SEVERITY", "INVARIANT", "SCOPE"], &rows),
+    };
+    let mut done = Done::new(text, json!({"checked": checked, "offences": offences}));
+    if blocking {
+        done.exit = exit::BLOCKED;
+    }
+    Ok(done)
+}
+
+/// The paths that git says have changed; a rename counts on both sides.
+fn changed(root: &Path, against: &[&str]) -> Result<Vec<CheckPath>, Failure> {
+    let mut args = vec![
+        "diff",
+        "--name-status",
+        "--find-renames",
+        "--no-ext-diff",
+        "-z",
+    ];
+    args.extend(against);
+    args.push("--");
+    Ok(parse_name_status(root, &git(root, &args)?))
+}
+
+/// Reads `git diff --name-status -z`: a status, then one path, or two after R and C.
+fn parse_name_status(root: &Path, text: &str) -> Vec<CheckPath> {
+    let mut fields = text.split('\0').filter(|f| !f.is_empty());
+    let mut paths = Vec::new();
+    while let Some(status) = fields.next() {
+        let mut next = |subtree| {
+            if let Some(path) = fields.next() {
+                paths.push(CheckPath {
+                    path: root.join(path),
+                    subtree,
+                });
+            }
+        };
+        match status.as_bytes().first() {
+            Some(b'R') => {
+                next(true);
+                next(false);
+            }
+            // What was copied from is as it was.
+            Some(b'C') => {
+                fields.next();
+                if let Some(path) = fields.next() {
+                    paths.push(CheckPath {
+                        path: root.join(path),
+                        subtree: false,
+                    });
+                }
+            }
+            Some(b'D') => next(true),
+            _ => next(false),
+        }
+    }
+    paths
+}
+
+fn git(root: &Path, args: &[&str]) -> Result<String, Failure> {
+    let fail = |what: String| {
+        Failure::Failed(format!(
+            "git {}: {what}; see that this is a git work tree",
+            args[0]
+        ))
+    };
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(args)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .output()
+        .map_err(|e| fail(format!("it cannot be run ({e})")))?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(fail(text.lines().next().unwrap_or("it failed").to_owned()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn renames_count_on_both_sides_and_copies_on_one() {
+        let text = "M\0src/a.rs\0R100\0tests/t.py\0src/t.py\0C075\0a\0b\0D\0old\0";
+        let paths: Vec<(String, bool)> = parse_name_status(Path::new("/w"), text)
+            .into_iter()
+            .map(|p| (p.path.display().to_string(), p.subtree))
+            .collect();
+        let expected = [
+            ("/w/src/a.rs", false),
+            ("/w/tests/t.py", true),
+            ("/w/src/t.py", false),
+            ("/w/b", false),
+            ("/w/old", true),
+        ];
+        assert_eq!(paths, expected.map(|(p, s)| (p.to_owned(), s)));
+    }
+}
