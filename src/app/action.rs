@@ -10,6 +10,8 @@ pub enum Action {
     Add,
     Edit,
     Remove,
+    Undo,
+    Redo,
     Open,
     Filter,
     FilterMode,
@@ -75,6 +77,8 @@ actions! {
     Add, "add", "add", "Add an invariant to the selected scope", ["a"], ALL;
     Edit, "edit", "edit", "Edit the selected invariant", ["e"], &[Pane::Effective];
     Remove, "remove", "remove", "Remove the selected invariant (asks first)", ["d"], &[Pane::Effective];
+    Undo, "undo", "undo", "Take the last change of an invariant back", ["u"], &[Pane::Effective];
+    Redo, "redo", "redo", "Do the change that was undone last again", ["ctrl-r"], NONE;
     Open, "open", "open", "Open the selected row, or fold it", ["enter"], LISTS;
     NextPhase, "next_phase", "next phase", "Move the plan to its next phase, or retry a blocked one", ["n"], &[Pane::Plan];
     Resume, "resume", "resume", "Let a halted plan go on (asks first)", ["R"], &[Pane::Plan];

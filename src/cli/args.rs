@@ -60,6 +60,10 @@ pub enum Command {
     Restore(IdArg),
     /// All revisions of an invariant.
     History(IdArg),
+    /// Take the last change of an invariant back.
+    Undo,
+    /// Do the change that was undone last again.
+    Redo,
     /// The same commands as `invar invariant …`.
     #[command(subcommand)]
     Invariant(InvariantCommand),
@@ -128,6 +132,8 @@ impl Command {
             Self::Remove(_) | Self::Invariant(InvariantCommand::Remove(_)) => "remove",
             Self::Restore(_) | Self::Invariant(InvariantCommand::Restore(_)) => "restore",
             Self::History(_) | Self::Invariant(InvariantCommand::History(_)) => "history",
+            Self::Undo => "undo",
+            Self::Redo => "redo",
             Self::Plan(PlanCommand::Use(_)) => "plan use",
             Self::Plan(PlanCommand::List) => "plan list",
             Self::Plan(PlanCommand::Show(_)) => "plan show",

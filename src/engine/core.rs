@@ -79,6 +79,11 @@ impl Core {
         &self.state
     }
 
+    /// Takes in the last notable events.
+    pub(super) fn recall(&mut self, recent: Vec<Event>) {
+        self.state.recent = recent.into();
+    }
+
     /// Starts again from another state, after a failed write.
     pub(super) fn reset(&mut self, state: State) {
         self.state = state;
@@ -104,6 +109,8 @@ impl Core {
             Call::Edit { id, patch } => self.edit(&id, patch, out),
             Call::Remove { id } => self.remove(&id, out),
             Call::Restore { id } => self.restore(&id, out),
+            Call::Undo => self.undo(out),
+            Call::Redo => self.redo(out),
             Call::Show { id } => {
                 let invariant = self.find_invariant(&id)?.invariant.clone();
                 Ok(Reply::Invariant(Box::new(invariant)))

@@ -79,7 +79,8 @@ impl Host {
     ///
     /// # Errors
     /// The socket cannot be opened.
-    pub fn start(engine: Engine) -> Result<Self, EngineError> {
+    pub fn start(mut engine: Engine) -> Result<Self, EngineError> {
+        engine.recall()?;
         let locations = engine.locations().clone();
         let (sender, receiver) = channel();
         let calls = Arc::new(AtomicU64::new(0));

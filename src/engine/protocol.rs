@@ -60,6 +60,10 @@ pub enum Call {
     Restore {
         id: String,
     },
+    /// Takes the last change of an invariant back.
+    Undo,
+    /// Does the change that was undone last again.
+    Redo,
     Show {
         id: String,
     },
@@ -153,6 +157,8 @@ impl Call {
             self,
             Self::Add { .. }
                 | Self::Edit { .. }
+                | Self::Undo
+                | Self::Redo
                 | Self::Import { .. }
                 | Self::PlanUse { .. }
                 | Self::PlanTransition { .. }

@@ -8,9 +8,9 @@ use std::{
 
 use crate::{
     model::{
-        Action, ActionName, Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Origin,
-        Plan, PlanChange, PlanId, Project, ProjectName, Scope, Session, Signature, Strike, Verdict,
-        VerdictKind, Violation, ViolationId,
+        Action, ActionName, Event, EventKind, Invariant, InvariantId, JournalEntry, Layer,
+        LetterCheck, Origin, Plan, PlanChange, PlanId, Project, ProjectName, Scope, Session,
+        Signature, Strike, Verdict, VerdictKind, Violation, ViolationId,
     },
     rules::{glob, normalise::Keyed},
     store::{Loaded, Row},
@@ -51,15 +51,16 @@ pub struct State {
     pub strikes: BTreeMap<StrikeKey, Strike>,
     pub violations: BTreeMap<ViolationId, Violation>,
     pub recent: VecDeque<Event>,
+    /// Changes that can be undone, oldest first. Only an engine has them.
+    pub journal: Vec<JournalEntry>,
 }
 
 impl State {
     /// The state that a store holds.
-    pub fn from_loaded(loaded: Loaded, recent: Vec<Event>) -> Self {
-        let recent = recent.into_iter().filter(|e| is_notable(&e.kind)).collect();
+    pub fn from_loaded(loaded: Loaded) -> Self {
         let mut state = Self {
             seq: loaded.seq,
-            recent,
+            journal: loaded.journal,
             ..Self::default()
         };
         state.fill(

@@ -6,7 +6,7 @@ use super::{
     Call, Config, EngineError, Locations, Reply,
     core::Core,
     protocol::DecisionNode,
-    state::{RECENT, State},
+    state::{RECENT, State, is_notable},
 };
 use crate::{
     model::{DecisionKind, Event, EventKind},
@@ -23,6 +23,9 @@ pub struct Engine {
     broken: Option<EngineError>,
     locations: Locations,
 }
+
+/// How far back events are looked for.
+const SPAN: usize = 50_000;
 
 /// The answer to one call of a batch, and whether it waited for the disk.
 pub type Answer = Result<Reply, EngineError>;
@@ -42,6 +45,19 @@ impl Engine {
             broken: None,
             locations: locations.clone(),
         })
+    }
+
+    /// Reads the last events that a person wants to see. An engine that only answers one call
+    /// does without.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn recall(&mut self) -> Result<(), EngineError> {
+        let recent = self
+            .store
+            .last_events(RECENT, SPAN, |e| is_notable(&e.kind))?;
+        self.core.recall(recent);
+        Ok(())
     }
 
     /// Where its store and socket lie.
@@ -174,8 +190,7 @@ impl Engine {
 
 fn load(store: &Store) -> Result<State, EngineError> {
     let loaded = store.load()?;
-    let recent = store.events(loaded.seq.saturating_sub(RECENT as u64), RECENT)?;
-    Ok(State::from_loaded(loaded, recent))
+    Ok(State::from_loaded(loaded))
 }
 
 fn reads_store(call: &Call) -> bool {

@@ -21,7 +21,7 @@ pub use invariant::{
 pub use names::{ActionName, ProjectName};
 pub use plan::{Action, Phase, PhaseState, Plan, Project, Session, Transition};
 pub use records::{
-    ConflictRecord, Decision, DecisionKind, Enforcement, ReconciliationDecision,
+    ConflictRecord, Decision, DecisionKind, Enforcement, JournalEntry, ReconciliationDecision,
     ReconciliationResult, Violation, ViolationStatus,
 };
 pub use scope::{Scope, ScopeKind};

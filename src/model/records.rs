@@ -104,6 +104,22 @@ impl Violation {
     }
 }
 
+/// A change of an invariant that a person can take back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// Greater for younger entries.
+    pub number: u64,
+    /// Entries of one command have one group and are undone together.
+    pub group: u64,
+    /// `None` for an invariant that was added.
+    #[serde(default)]
+    pub before: Option<Invariant>,
+    pub after: Invariant,
+    /// It was taken back, and can be done again.
+    #[serde(default)]
+    pub undone: bool,
+}
+
 /// The outcome of one reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReconciliationResult {

@@ -119,18 +119,48 @@ impl Store {
             .take(limit)
         {
             let (seq, value) = row.map_err(self.fail(doing))?;
-            let key = seq.value().to_string();
-            let entry: Entry = decode(value.value(), &self.path, "events", &key)?;
-            out.push(
-                serde_json::from_str(&entry.body).map_err(|e| StoreError::Record {
-                    path: self.path.clone(),
-                    table: "events".into(),
-                    key,
-                    fault: e.to_string(),
-                })?,
-            );
+            out.push(self.event(seq.value(), value.value())?);
         }
         Ok(out)
+    }
+
+    /// The last events that `keep` wants, oldest first: up to `limit`, out of the last `span`.
+    ///
+    /// # Errors
+    /// An entry that cannot be read.
+    pub fn last_events(
+        &self,
+        limit: usize,
+        span: usize,
+        keep: impl Fn(&Event) -> bool,
+    ) -> Result<Vec<Event>, StoreError> {
+        let doing = "read its log";
+        let read = self.db.begin_read().map_err(self.fail(doing))?;
+        let table = read.open_table(EVENTS).map_err(self.fail(doing))?;
+        let mut out = Vec::new();
+        for row in table.iter().map_err(self.fail(doing))?.rev().take(span) {
+            let (seq, value) = row.map_err(self.fail(doing))?;
+            let event = self.event(seq.value(), value.value())?;
+            if keep(&event) {
+                out.push(event);
+            }
+            if out.len() == limit {
+                break;
+            }
+        }
+        out.reverse();
+        Ok(out)
+    }
+
+    fn event(&self, seq: u64, value: &[u8]) -> Result<Event, StoreError> {
+        let key = seq.to_string();
+        let entry: Entry = decode(value, &self.path, "events", &key)?;
+        serde_json::from_str(&entry.body).map_err(|e| StoreError::Record {
+            path: self.path.clone(),
+            table: "events".into(),
+            key,
+            fault: e.to_string(),
+        })
     }
 
     /// Walks the whole chain and names the first entry that is not as it was written.

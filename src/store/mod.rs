@@ -20,8 +20,8 @@ pub use error::StoreError;
 pub use log::{LogFault, LogReport};
 
 use crate::model::{
-    Action, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, Plan, PlanId,
-    Project, Session, Signature, Strike, Violation,
+    Action, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, JournalEntry, Plan,
+    PlanId, Project, Session, Signature, Strike, Violation,
 };
 use codec::{decode, encode};
 use tables::*;
@@ -38,6 +38,8 @@ pub enum Row {
     Plan(Plan),
     Project(Project),
     Action(Action),
+    Journal(JournalEntry),
+    JournalDropped(u64),
     Session(Session),
     Strike(Strike),
     /// The count starts again.
@@ -68,6 +70,7 @@ pub struct Loaded {
     pub plans: Vec<Plan>,
     pub projects: Vec<Project>,
     pub actions: Vec<Action>,
+    pub journal: Vec<JournalEntry>,
     pub sessions: Vec<Session>,
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
@@ -221,6 +224,7 @@ impl Store {
             plans: self.all(PLANS)?,
             projects: self.all(PROJECTS)?,
             actions: self.all(ACTIONS)?,
+            journal: self.all(JOURNAL)?,
             sessions: self.all(SESSIONS)?,
             strikes: self.all(STRIKES)?,
             violations: self.all(VIOLATIONS)?,

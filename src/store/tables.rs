@@ -16,18 +16,20 @@ pub(super) const REVISIONS: RowTable = TableDefinition::new("revisions");
 pub(super) const PLANS: RowTable = TableDefinition::new("plans");
 pub(super) const PROJECTS: RowTable = TableDefinition::new("projects");
 pub(super) const ACTIONS: RowTable = TableDefinition::new("actions");
+pub(super) const JOURNAL: RowTable = TableDefinition::new("journal");
 pub(super) const SESSIONS: RowTable = TableDefinition::new("sessions");
 pub(super) const STRIKES: RowTable = TableDefinition::new("strikes");
 pub(super) const VIOLATIONS: RowTable = TableDefinition::new("violations");
 pub(super) const DECISIONS: RowTable = TableDefinition::new("decisions");
 pub(super) const ENFORCEMENTS: RowTable = TableDefinition::new("enforcements");
 
-pub(super) const ROW_TABLES: [RowTable; 10] = [
+pub(super) const ROW_TABLES: [RowTable; 11] = [
     INVARIANTS,
     REVISIONS,
     PLANS,
     PROJECTS,
     ACTIONS,
+    JOURNAL,
     SESSIONS,
     STRIKES,
     VIOLATIONS,
@@ -43,6 +45,8 @@ pub(super) fn encode_row(row: &Row) -> Result<Encoded, StoreError> {
         Row::Invariant(v) => (INVARIANTS, v.id.to_bytes().to_vec(), Some(encode(v)?)),
         Row::Plan(v) => (PLANS, v.id.to_bytes().to_vec(), Some(encode(v)?)),
         Row::Project(v) => (PROJECTS, v.name.as_str().into(), Some(encode(v)?)),
+        Row::Journal(v) => (JOURNAL, v.number.to_be_bytes().to_vec(), Some(encode(v)?)),
+        Row::JournalDropped(number) => (JOURNAL, number.to_be_bytes().to_vec(), None),
         Row::Action(v) => (ACTIONS, v.name.as_str().into(), Some(encode(v)?)),
         Row::Session(v) => {
             let key = format!("{}\0{}", v.agent, v.session).into_bytes();

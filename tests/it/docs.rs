@@ -104,7 +104,7 @@ fn the_picture_in_the_readme_is_what_the_program_draws() {
 fn every_command_that_a_document_names_exists() {
     let world = crate::support::World::new();
     let command = Regex::new(r"(?m)^    invar ([a-z][a-z-]*)(?: ([a-z]+)\b)?").unwrap();
-    let groups = ["plan", "project", "log", "invariant"];
+    let groups = ["plan", "project", "log", "invariant", "action"];
     let mut seen = 0;
     for name in ["README.md", "docs/agents.md", "docs/commands.md"] {
         let text = document(name);

@@ -80,6 +80,10 @@ fn editing_removing_filtering_and_help() {
     s.send("y");
     s.shows("removed");
     s.shows("1 in force");
+    s.send("u");
+    s.shows("2 in force");
+    s.send("\u{12}");
+    s.shows("1 in force");
     assert_eq!(w.ok(&["list"]).stdout.lines().count(), 2);
     s.send("q");
     assert_eq!(s.end(), 0);

@@ -105,6 +105,8 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
                 }];
             }
         }
+        Action::Undo => return call(Call::Undo, "undone"),
+        Action::Redo => return call(Call::Redo, "done again"),
         Action::Open => open(model),
         Action::Filter => {
             if let Some(filter) = filter_field(model) {
@@ -142,6 +144,13 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Back => back(model),
     }
     Vec::new()
+}
+
+fn call(call: Call, word: &'static str) -> Vec<Effect> {
+    vec![Effect::Call {
+        purpose: Purpose::Do(word),
+        call: Box::new(call),
+    }]
 }
 
 pub(super) fn edit(model: &mut Model, id: crate::model::InvariantId) {

@@ -219,6 +219,24 @@ fn changed(reply: Reply, verb: &str) -> Outcome {
     }
 }
 
+pub(super) fn journal(context: &mut Context, call: Call, word: &str) -> Outcome {
+    let reply = context.call(call)?;
+    let Reply::Invariants(invariants) = reply else {
+        return Err(unexpected(&reply));
+    };
+    let line = |i: &Invariant| {
+        let state = if i.active { "in force" } else { "removed" };
+        format!(
+            "{word}: {} of {} is {state}: {}\n",
+            i.id,
+            i.scope,
+            visible(&i.text.replace('\n', " "))
+        )
+    };
+    let text: String = invariants.iter().map(line).collect();
+    Ok(Done::new(text, json!({"invariants": invariants})))
+}
+
 pub(super) fn show(context: &mut Context, id: String) -> Outcome {
     let Reply::Invariant(i) = context.call(Call::Show { id })? else {
         return Err(Failure::Failed(

@@ -49,6 +49,8 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::History(arg) | Command::Invariant(InvariantCommand::History(arg)) => {
             invariants::history(context, arg.id)
         }
+        Command::Undo => invariants::journal(context, Call::Undo, "undone"),
+        Command::Redo => invariants::journal(context, Call::Redo, "done again"),
         Command::Plan(command) => plans::plan(context, command),
         Command::Project(command) => plans::project(context, command),
         Command::Action(command) => actions::action(context, command),

@@ -54,6 +54,7 @@ impl Core {
                 invariant: invariant.clone(),
             },
         );
+        self.note_change(self.journal_group(), None, invariant.clone(), out);
         Ok(Reply::Added {
             invariant: Box::new(invariant),
             notes,
@@ -108,12 +109,14 @@ impl Core {
                 invariant: after.clone(),
             },
         );
+        self.note_change(self.journal_group(), Some(before), after.clone(), out);
         self.corrected_by_change(after.id, "the invariant was edited", out);
         Ok(Reply::Invariant(Box::new(after)))
     }
 
     pub(crate) fn remove(&mut self, id: &str, out: &mut Batch) -> Result<Reply, EngineError> {
-        let mut invariant = self.changeable(id)?;
+        let before = self.changeable(id)?;
+        let mut invariant = before.clone();
         invariant.active = false;
         invariant.revision += 1;
         self.emit(
@@ -122,6 +125,7 @@ impl Core {
                 invariant: invariant.clone(),
             },
         );
+        self.note_change(self.journal_group(), Some(before), invariant.clone(), out);
         self.corrected_by_change(invariant.id, "the invariant was removed", out);
         Ok(Reply::Invariant(Box::new(invariant)))
     }
@@ -134,6 +138,7 @@ impl Core {
                 invariant.id
             )));
         }
+        let before = invariant.clone();
         invariant.active = true;
         invariant.revision += 1;
         self.emit(
@@ -142,6 +147,7 @@ impl Core {
                 invariant: invariant.clone(),
             },
         );
+        self.note_change(self.journal_group(), Some(before), invariant.clone(), out);
         Ok(Reply::Invariant(Box::new(invariant)))
     }
 

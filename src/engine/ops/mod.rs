@@ -4,6 +4,7 @@ mod actions;
 mod attempts;
 mod check;
 mod invariants;
+mod journal;
 mod plans;
 mod reconcile;
 mod sessions;

@@ -33,16 +33,20 @@ impl Core {
                 ))
             })?);
         }
+        let group = self.journal_group();
         let (mut added, mut changed, mut unchanged) = (0, 0, 0);
         for step in steps {
             match step {
                 Step::Add(invariant) => {
                     added += 1;
+                    self.note_change(group, None, invariant.clone(), out);
                     self.emit(out, EventKind::InvariantAdded { invariant });
                 }
                 Step::Change(invariant) => {
                     changed += 1;
                     let id = invariant.id;
+                    let before = self.state.invariants.get(&id).map(|k| k.invariant.clone());
+                    self.note_change(group, before, invariant.clone(), out);
                     self.emit(out, EventKind::InvariantEdited { invariant });
                     self.corrected_by_change(id, "a newer revision was imported", out);
                 }

@@ -148,6 +148,95 @@ fn an_edit_keeps_the_id_and_refuses_a_lost_update() {
 }
 
 #[test]
+fn changes_are_undone_and_done_again_over_restarts() {
+    let mut w = World::new();
+    let a = w.add_plain(Scope::Global, "one");
+    let id = a.id.to_string();
+    let text = |t: &str| InvariantPatch {
+        text: Some(t.into()),
+        ..InvariantPatch::default()
+    };
+    w.call(Call::Edit {
+        id: id.clone(),
+        patch: text("two"),
+    })
+    .unwrap();
+    w.call(Call::Remove { id: id.clone() }).unwrap();
+    let now = |w: &mut World| {
+        let Reply::Invariant(i) = w.call(Call::Show { id: id.clone() }).unwrap() else {
+            panic!()
+        };
+        (i.text, i.active)
+    };
+    let mut steps = Vec::new();
+    for call in [
+        Call::Undo,
+        Call::Undo,
+        Call::Undo,
+        Call::Redo,
+        Call::Redo,
+        Call::Undo,
+    ] {
+        w.restart();
+        w.call(call).unwrap();
+        steps.push(now(&mut w));
+    }
+    let expected = [
+        ("two", true),
+        ("one", true),
+        ("one", false),
+        ("one", true),
+        ("two", true),
+        ("one", true),
+    ];
+    assert_eq!(steps, expected.map(|(t, a)| (t.to_owned(), a)));
+    w.call(Call::Edit {
+        id: id.clone(),
+        patch: text("three"),
+    })
+    .unwrap();
+    let error = w.call(Call::Redo).unwrap_err().to_string();
+    assert!(
+        error.contains("nothing to redo"),
+        "a new change ends what can be done again"
+    );
+    let Reply::Invariants(history) = w.call(Call::History { id: id.clone() }).unwrap() else {
+        panic!()
+    };
+    assert!(
+        history.iter().zip(1..).all(|(i, n)| i.revision == n),
+        "every step is a revision"
+    );
+}
+
+#[test]
+fn an_import_is_undone_as_a_whole() {
+    let mut w = World::new();
+    let new = |text: &str| {
+        crate::engine::protocol::ImportItem::New(NewInvariant::plain(Scope::Global, text))
+    };
+    w.call(Call::Import {
+        items: vec![new("a"), new("b")],
+    })
+    .unwrap();
+    w.call(Call::Undo).unwrap();
+    let list = Call::List {
+        scope: None,
+        plan: None,
+        removed: false,
+    };
+    assert_eq!(w.call(list.clone()).unwrap(), Reply::Invariants(Vec::new()));
+    w.call(Call::Redo).unwrap();
+    let Reply::Invariants(all) = w.call(list).unwrap() else {
+        panic!()
+    };
+    assert_eq!(all.len(), 2);
+    w.call(Call::Undo).unwrap();
+    let error = w.call(Call::Undo).unwrap_err().to_string();
+    assert!(error.contains("nothing to undo"), "{error}");
+}
+
+#[test]
 fn ids_are_found_by_prefix_and_never_guessed() {
     let mut w = World::new();
     let a = w.add_plain(Scope::Global, "a");
