@@ -91,6 +91,8 @@ pub enum Command {
     Violations(PlanFilter),
     /// Strike counts.
     Strikes(PlanFilter),
+    /// Conflicts in an effective set, and how each was settled.
+    Conflicts(ConflictsArgs),
     /// The decision tree of a plan.
     Decisions(PlanArg),
     /// What happened.
@@ -161,6 +163,7 @@ impl Command {
             Self::Resolve(_) => "resolve",
             Self::Violations(_) => "violations",
             Self::Strikes(_) => "strikes",
+            Self::Conflicts(_) => "conflicts",
             Self::Decisions(_) => "decisions",
             Self::Events(_) => "events",
             Self::Log(LogCommand::Verify) => "log verify",
@@ -325,6 +328,15 @@ pub struct PlanArg {
 pub struct PlanFilter {
     /// Only of this plan: its id, a unique prefix, or @.
     pub plan: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ConflictsArgs {
+    /// The plan: its id, a unique prefix, or @; by default the current one, else the project.
+    #[arg(conflicts_with_all = ["scope", "global", "project", "action", "plan"])]
+    pub of: Option<String>,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
 }
 
 #[derive(Debug, Subcommand)]

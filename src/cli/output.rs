@@ -78,9 +78,13 @@ impl Failure {
             Self::Engine(error) => match error {
                 EngineError::Invalid(_) | EngineError::Failed(_) => exit::FAILED,
                 EngineError::NotFound { .. } | EngineError::NotUnique { .. } => exit::NOT_FOUND,
-                EngineError::Blocked { .. } => exit::BLOCKED,
+                EngineError::Blocked { .. } | EngineError::ReconciliationTimeout { .. } => {
+                    exit::BLOCKED
+                }
                 EngineError::Halted { .. } => exit::HALTED,
-                EngineError::Store(_) | EngineError::Busy(_) => exit::STORE,
+                EngineError::Store(_)
+                | EngineError::Busy(_)
+                | EngineError::InvariantLoad { .. } => exit::STORE,
             },
         }
     }

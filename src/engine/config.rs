@@ -25,6 +25,8 @@ pub struct Config {
 pub struct EngineConfig {
     /// Whether a hook that finds no engine leaves one behind for the next ones.
     pub autostart: bool,
+    /// How long one reconciliation may take before its transition is blocked.
+    pub reconcile_seconds: u32,
     /// After how many minutes without a call such an engine ends.
     pub idle_minutes: u32,
 }
@@ -33,6 +35,7 @@ impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             autostart: true,
+            reconcile_seconds: 30,
             idle_minutes: 10,
         }
     }

@@ -49,6 +49,7 @@ pub struct Core {
     pub(super) home: PathBuf,
     pub(super) scratch: Vec<PathBuf>,
     pub(super) remedy: Remedy,
+    pub(super) reconcile_seconds: u32,
     compiled: HashMap<(PlanId, PathBuf), Arc<Compiled>>,
     last_id: Ulid,
 }
@@ -69,6 +70,7 @@ impl Core {
             home: locations.home.clone(),
             scratch,
             remedy: config.remedy.on_invariant_breach,
+            reconcile_seconds: config.engine.reconcile_seconds,
             compiled: HashMap::new(),
             last_id: Ulid::nil(),
         }

@@ -357,6 +357,24 @@ pub enum EngineError {
         violated_ids: Vec<InvariantId>,
         reasons: Vec<String>,
     },
+    /// `InvariantLoadError` of the seeds.
+    #[error(
+        "{} of plan {plan_id} is blocked, since not all invariants can be loaded: {}", transition.verb(), faults.join("; ")
+    )]
+    InvariantLoad {
+        plan_id: PlanId,
+        transition: Transition,
+        faults: Vec<String>,
+    },
+    /// `ReconciliationTimeout` of the seeds.
+    #[error(
+        "{} of plan {plan_id} is blocked: reconciliation took longer than {seconds} s; raise `reconcile_seconds` in the configuration, or remove invariants", transition.verb()
+    )]
+    ReconciliationTimeout {
+        plan_id: PlanId,
+        transition: Transition,
+        seconds: u32,
+    },
     #[error(
         "plan {plan_id} is halted ({reason}); resume it with `invar plan resume {plan_id}`, or cancel it"
     )]
@@ -448,6 +466,16 @@ mod tests {
                 transition: Transition::ApplyPlan,
                 violated_ids: vec![id],
                 reasons: vec!["r".into()],
+            },
+            EngineError::InvariantLoad {
+                plan_id,
+                transition: Transition::ExecutePlan,
+                faults: vec!["f".into()],
+            },
+            EngineError::ReconciliationTimeout {
+                plan_id,
+                transition: Transition::ExecutePlan,
+                seconds: 1,
             },
             EngineError::Halted {
                 plan_id,

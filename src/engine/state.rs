@@ -51,6 +51,8 @@ pub struct State {
     pub strikes: BTreeMap<StrikeKey, Strike>,
     pub violations: BTreeMap<ViolationId, Violation>,
     pub recent: VecDeque<Event>,
+    /// Why invariants of the store could not be loaded; nothing is decided without them.
+    pub unreadable: Vec<String>,
     /// Changes that can be undone, oldest first. Only an engine has them.
     pub journal: Vec<JournalEntry>,
 }
@@ -61,6 +63,7 @@ impl State {
         let mut state = Self {
             seq: loaded.seq,
             journal: loaded.journal,
+            unreadable: loaded.unreadable.iter().map(ToString::to_string).collect(),
             ..Self::default()
         };
         state.fill(

@@ -76,6 +76,8 @@ pub struct Loaded {
     pub violations: Vec<Violation>,
     /// The number of the last event; 0 for an empty log.
     pub seq: u64,
+    /// Invariants that cannot be read: named, and never skipped in silence.
+    pub unreadable: Vec<StoreError>,
 }
 
 /// An open store: the one writer of its file.
@@ -217,10 +219,20 @@ impl Store {
     /// Reads all that an engine keeps in memory.
     ///
     /// # Errors
-    /// A record that cannot be read stops the load and is named; it is never skipped.
+    /// A record of another table that cannot be read stops the load and is named. An invariant
+    /// that cannot be read is told in [`Loaded::unreadable`], so that a person can still look.
     pub fn load(&self) -> Result<Loaded, StoreError> {
+        let mut unreadable = Vec::new();
+        let mut invariants = Vec::new();
+        for record in self.records(INVARIANTS, &[])? {
+            match record {
+                Ok(invariant) => invariants.push(invariant),
+                Err(fault) => unreadable.push(fault),
+            }
+        }
         Ok(Loaded {
-            invariants: self.all(INVARIANTS)?,
+            unreadable,
+            invariants,
             plans: self.all(PLANS)?,
             projects: self.all(PROJECTS)?,
             actions: self.all(ACTIONS)?,
@@ -266,12 +278,21 @@ impl Store {
         self.range(table, &[])
     }
 
-    /// The values whose keys start with `prefix`, in the order of their keys.
     fn range<T: serde::de::DeserializeOwned>(
         &self,
         table: RowTable,
         prefix: &[u8],
     ) -> Result<Vec<T>, StoreError> {
+        self.records(table, prefix)?.into_iter().collect()
+    }
+
+    /// The values whose keys start with `prefix`, in the order of their keys; each is read or
+    /// says why not.
+    fn records<T: serde::de::DeserializeOwned>(
+        &self,
+        table: RowTable,
+        prefix: &[u8],
+    ) -> Result<Vec<Result<T, StoreError>>, StoreError> {
         use redb::TableHandle;
         let doing = "read";
         let read = self.db.begin_read().map_err(self.fail(doing))?;
@@ -283,7 +304,7 @@ impl Store {
             if !key.value().starts_with(prefix) {
                 break;
             }
-            out.push(decode(value.value(), &self.path, &name, &hex(key.value()))?);
+            out.push(decode(value.value(), &self.path, &name, &hex(key.value())));
         }
         Ok(out)
     }
@@ -291,6 +312,19 @@ impl Store {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Makes the record of an invariant unreadable, for tests of what depends on it.
+#[cfg(test)]
+pub(crate) fn damage_invariant(path: &Path, id: InvariantId) {
+    let store = Store::open(path).unwrap();
+    let txn = store.db.begin_write().unwrap();
+    let mut table = txn.open_table(INVARIANTS).unwrap();
+    table
+        .insert(id.to_bytes().as_slice(), b"\x01{".as_slice())
+        .unwrap();
+    drop(table);
+    txn.commit().unwrap();
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use super::{
         exit,
         output::{Done, Failure},
     },
-    Outcome, cwd, plan_ref, project, table, unexpected,
+    Outcome,
+    conflicts::current,
+    cwd, plan_ref, table, unexpected,
 };
 use crate::{
     engine::{
@@ -52,13 +54,7 @@ pub(super) fn check(context: &mut Context, args: CheckArgs) -> Outcome {
     }
     let of = match args.plan {
         Some(plan) => EffectiveOf::Plan(plan_ref(plan)?),
-        None => {
-            let at = plan_ref("@".into())?;
-            match context.call(Call::PlanShow { plan: at.clone() }) {
-                Ok(_) => EffectiveOf::Plan(at),
-                Err(_) => EffectiveOf::Project(project(context, None)?),
-            }
-        }
+        None => current(context)?,
     };
     let reply = context.call(Call::Check { of, root, paths })?;
     let Reply::Checked { checked, offences } = reply else {

@@ -9,7 +9,9 @@ use super::{
         exit,
         output::{Done, Failure, confirm},
     },
-    Outcome, cwd, plan_ref, project, table, unexpected,
+    Outcome,
+    conflicts::{effective_of, side},
+    cwd, plan_ref, project, table, unexpected,
 };
 use crate::{
     engine::{
@@ -339,19 +341,7 @@ pub(super) fn list(context: &mut Context, args: ListArgs) -> Outcome {
 }
 
 fn effective(context: &mut Context, args: &ListArgs, keep: impl Fn(&Invariant) -> bool) -> Outcome {
-    let of = match args.scope.wanted()? {
-        Some(Wanted::Plan(plan)) => EffectiveOf::Plan(plan),
-        Some(Wanted::Scope(Scope::Project(name))) => EffectiveOf::Project(name),
-        Some(Wanted::Scope(Scope::Action(name))) => EffectiveOf::Action(name),
-        Some(Wanted::Scope(_)) => EffectiveOf::Global,
-        None => {
-            let at = plan_ref("@".into())?;
-            match context.call(Call::PlanShow { plan: at.clone() }) {
-                Ok(_) => EffectiveOf::Plan(at),
-                Err(_) => EffectiveOf::Project(project(context, None)?),
-            }
-        }
-    };
+    let of = effective_of(context, &args.scope)?;
     let scope = match &of {
         EffectiveOf::Global => "global",
         EffectiveOf::Project(_) => "project",
@@ -384,7 +374,6 @@ fn effective(context: &mut Context, args: &ListArgs, keep: impl Fn(&Invariant) -
             .collect();
         text.push_str(&table(&["ID", "SCOPE", "WHY", "TEXT"], &rows));
     }
-    let side = |i: &Invariant| json!({"id": i.id, "text": i.text, "scope": i.scope.kind(), "source": i.scope.source()});
     let conflicts: Vec<Value> = set
         .conflicts_resolved
         .iter()

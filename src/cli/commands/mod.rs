@@ -2,6 +2,7 @@
 
 mod actions;
 mod check;
+mod conflicts;
 mod files;
 mod install;
 mod invariants;
@@ -66,6 +67,7 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Resolve(args) => records::resolve(context, args),
         Command::Violations(filter) => records::violations(context, filter.plan),
         Command::Strikes(filter) => records::strikes(context, filter.plan),
+        Command::Conflicts(args) => conflicts::conflicts(context, args),
         Command::Decisions(arg) => records::decisions(context, arg.plan),
         Command::Log(LogCommand::Verify) => records::log_verify(context),
         Command::Events(args) => serve::events(context, args, output),

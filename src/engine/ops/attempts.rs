@@ -54,6 +54,12 @@ impl Core {
         if !changes {
             return Verdict::allow();
         }
+        if let Some(fault) = self.state.unreadable.first() {
+            let tool = crate::model::visible(&attempt.tool);
+            return Verdict::deny(format!(
+                "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend the store."
+            ));
+        }
         let compiled = match self.compiled(session.plan, &session.root) {
             Ok(compiled) => compiled,
             Err(fault) => {

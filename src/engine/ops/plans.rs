@@ -1,6 +1,10 @@
 //! The life of plans: use, transitions, halt, resume, cancel; and the projects they work in.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use jiff::Timestamp;
 
@@ -143,6 +147,13 @@ impl Core {
     ) -> Result<ReconciliationResult, EngineError> {
         let plan = self.state.plans[&id].clone();
         check_order(&plan, transition)?;
+        if let Err(error) = self.ready_to_reconcile(&plan, transition) {
+            let mut plan = plan;
+            plan.state = PhaseState::Blocked;
+            plan.blocked = Some(transition);
+            self.change_plan(plan, PlanChange::Blocked { transition }, out);
+            return Err(error);
+        }
         let (result, reasons) = self.reconcile(&plan, Some(transition), out);
         let mut plan = self.state.plans[&id].clone();
         if !result.success {
@@ -168,6 +179,30 @@ impl Core {
         plan.entered.insert(phase, Timestamp::now());
         self.change_plan(plan, PlanChange::Entered { phase }, out);
         Ok(result)
+    }
+
+    /// Whether all invariants are there and can be merged in time (the seeds' operational
+    /// failures, which block as well).
+    fn ready_to_reconcile(&self, plan: &Plan, transition: Transition) -> Result<(), EngineError> {
+        if !self.state.unreadable.is_empty() {
+            return Err(EngineError::InvariantLoad {
+                plan_id: plan.id,
+                transition,
+                faults: self.state.unreadable.clone(),
+            });
+        }
+        let limit = Duration::from_secs(self.reconcile_seconds.into());
+        let start = Instant::now();
+        let merged = self.merged(plan);
+        self.evaluate(plan, &merged);
+        if start.elapsed() > limit {
+            return Err(EngineError::ReconciliationTimeout {
+                plan_id: plan.id,
+                transition,
+                seconds: self.reconcile_seconds,
+            });
+        }
+        Ok(())
     }
 
     pub(crate) fn plan_resume(

@@ -118,7 +118,7 @@ impl Core {
 
     /// What keeps the effective set from holding: open violations, checks that cannot be run,
     /// and layers that nobody answers for.
-    fn evaluate(&self, plan: &Plan, merged: &Merged) -> (Vec<InvariantId>, Vec<String>) {
+    pub(crate) fn evaluate(&self, plan: &Plan, merged: &Merged) -> (Vec<InvariantId>, Vec<String>) {
         let mut ids: Vec<InvariantId> = Vec::new();
         let mut reasons = Vec::new();
         let mut add = |id, reason: String| {

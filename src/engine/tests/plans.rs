@@ -197,6 +197,53 @@ fn a_non_overridable_invariant_is_never_waived() {
 }
 
 #[test]
+fn an_invariant_that_cannot_be_read_blocks_and_is_named() {
+    let mut w = World::new();
+    let rule = w.add_plain(Scope::Global, "All API changes need tests");
+    let plan = w.use_plan("local/work").id;
+    w.engine = None;
+    crate::store::damage_invariant(&w.locations.store, rule.id);
+    w.restart();
+    let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
+    let EngineError::InvariantLoad { faults, .. } = &error else {
+        panic!("{error}")
+    };
+    let key: String = rule
+        .id
+        .to_bytes()
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    assert!(faults[0].contains(&key), "{error}");
+    assert_eq!(w.plan(plan).state, PhaseState::Blocked);
+    let reply = w.edit("s", "src/a.rs");
+    assert_eq!(reply.verdict.verdict, VerdictKind::Deny);
+    assert!(
+        reply.verdict.reason.contains(&key),
+        "{}",
+        reply.verdict.reason
+    );
+}
+
+#[test]
+fn a_reconciliation_that_takes_too_long_blocks() {
+    let mut w = World::new();
+    w.add_plain(Scope::Global, "All API changes need tests");
+    let plan = w.use_plan("local/work").id;
+    w.config.engine.reconcile_seconds = 0;
+    w.restart();
+    let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
+    assert!(
+        matches!(error, EngineError::ReconciliationTimeout { .. }),
+        "{error}"
+    );
+    assert!(error.to_string().contains("reconcile_seconds"), "{error}");
+    w.config.engine.reconcile_seconds = 30;
+    w.restart();
+    w.transition(plan, Transition::StartStrategize).unwrap();
+}
+
+#[test]
 fn a_warning_does_not_block() {
     let mut w = World::new();
     let mut new = NewInvariant::plain(Scope::Global, "Prefer small commits");
