@@ -69,6 +69,8 @@ pub enum Purpose {
     Do(&'static str),
     /// The state, after events were missed.
     Resync,
+    /// That the engine looks at the project file of this directory.
+    Meet,
 }
 
 /// What shall be done.

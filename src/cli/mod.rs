@@ -56,10 +56,28 @@ impl Context {
     pub fn call(&mut self, call: Call) -> Result<Reply, EngineError> {
         let session = match &mut self.session {
             Some(session) => session,
-            empty => empty.insert(engine::open_session(&self.locations, self.deadline)?),
+            empty => {
+                let session = engine::open_session(&self.locations, self.deadline)?;
+                empty.insert(meet_project(session, &self.locations, self.deadline)?)
+            }
         };
         session.call(&self.locations, call, self.deadline)
     }
+}
+
+/// Lets the engine see the project file of the current directory, if there is one: it may never
+/// have been here.
+fn meet_project(
+    mut session: engine::Session,
+    locations: &Locations,
+    deadline: Instant,
+) -> Result<engine::Session, EngineError> {
+    if let Ok(dir) = std::env::current_dir()
+        && engine::project_file::stamp(&engine::state::project_root(&dir)).is_some()
+    {
+        session.call(locations, Call::ProjectOf { dir }, deadline)?;
+    }
+    Ok(session)
 }
 
 /// Runs a command that is neither `hook` nor a screen; returns its exit code.

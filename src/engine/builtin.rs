@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use ulid::Ulid;
 
-use super::Locations;
+use super::{Locations, project_file};
 use crate::{
     model::{Invariant, InvariantId, Layer, LetterCheck, Origin, Remedy, Scope},
     rules::glob,
@@ -27,6 +27,10 @@ pub fn invariants(locations: &Locations) -> Vec<Invariant> {
         (
             "~/.claude/settings{,.local}.json".into(),
             "the agent's own hook settings are untouched",
+        ),
+        (
+            format!("**/{}", project_file::NAME),
+            "the project's invariants are untouched by agents",
         ),
         (
             "**/.claude/settings{,.local}.json".into(),

@@ -12,6 +12,7 @@ use ulid::Ulid;
 
 use super::{
     Call, Config, EngineError, Locations, Reply,
+    ops::files::KnownFile,
     places::{Root, resolve},
     protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved},
     state::{State, project_root},
@@ -50,6 +51,7 @@ pub struct Core {
     pub(super) scratch: Vec<PathBuf>,
     pub(super) remedy: Remedy,
     pub(super) reconcile_seconds: u32,
+    pub(super) files: HashMap<PathBuf, KnownFile>,
     compiled: HashMap<(PlanId, PathBuf), Arc<Compiled>>,
     last_id: Ulid,
 }
@@ -71,6 +73,7 @@ impl Core {
             scratch,
             remedy: config.remedy.on_invariant_breach,
             reconcile_seconds: config.engine.reconcile_seconds,
+            files: HashMap::new(),
             compiled: HashMap::new(),
             last_id: Ulid::nil(),
         }
@@ -90,6 +93,7 @@ impl Core {
     pub(super) fn reset(&mut self, state: State) {
         self.state = state;
         self.compiled.clear();
+        self.files.clear();
     }
 
     /// Decides one call. Events go into `out` and are already part of the state.
@@ -98,6 +102,10 @@ impl Core {
     /// What the caller did wrong, or what blocks. Events in `out` count nevertheless: a blocked
     /// transition is recorded.
     pub fn handle(&mut self, call: Call, out: &mut Batch) -> Result<Reply, EngineError> {
+        self.sync_known(out);
+        if let Some(dir) = call.directory() {
+            self.sync_dir(dir, out);
+        }
         match call {
             Call::Ping => Ok(Reply::Pong {
                 pid: std::process::id(),

@@ -14,6 +14,7 @@ pub mod locations;
 pub mod message;
 pub mod ops;
 pub mod places;
+pub mod project_file;
 pub mod protocol;
 mod socket;
 pub mod state;

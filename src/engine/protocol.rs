@@ -1,6 +1,9 @@
 //! What an engine is asked and what it answers: the same types in process and on the socket.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -151,6 +154,23 @@ pub enum Call {
 }
 
 impl Call {
+    /// The directory that the call comes from, where it tells: its project's file is looked at.
+    pub fn directory(&self) -> Option<&Path> {
+        let dir = match self {
+            Self::Add { cwd, .. } => cwd,
+            Self::ProjectOf { dir } => dir,
+            Self::ProjectBind { root, .. } | Self::Check { root, .. } => root,
+            Self::Hook(call) => &call.project_dir,
+            Self::Effective {
+                of: EffectiveOf::Plan(plan),
+            }
+            | Self::PlanTransition { plan, .. }
+            | Self::PlanShow { plan } => &plan.cwd,
+            _ => return None,
+        };
+        Some(dir.as_path()).filter(|d| d.is_absolute())
+    }
+
     /// Whether the call may be sent again after an answer was lost.
     pub fn is_repeatable(&self) -> bool {
         !matches!(

@@ -27,9 +27,9 @@ use super::{
     theme::Theme,
 };
 use crate::{
-    app::{Effect, Model, Msg, update},
+    app::{Effect, Model, Msg, Purpose, update},
     engine::{
-        Config, EngineError, EngineHandle, Locations, Notice,
+        Call, Config, EngineError, EngineHandle, Locations, Notice,
         link::{Link, LinkEvent},
         state::project_root,
     },
@@ -94,6 +94,7 @@ struct Screen {
     theme: Theme,
     guard: Guard,
     engine: Option<EngineHandle>,
+    cwd: PathBuf,
     answers: mpsc::UnboundedSender<Msg>,
     dirty: bool,
     last_frame: Option<Instant>,
@@ -116,6 +117,7 @@ async fn on_terminal(
         theme: Theme::from_env(),
         guard,
         engine: None,
+        cwd: options.cwd.clone(),
         answers,
         dirty: true,
         last_frame: None,
@@ -251,6 +253,10 @@ impl Screen {
             } => {
                 self.engine = Some(handle);
                 self.take(Msg::Up { snapshot, hosting });
+                let call = Call::ProjectOf {
+                    dir: self.cwd.clone(),
+                };
+                self.ask(Purpose::Meet, call);
             }
             LinkEvent::Notice(Notice::Event(event)) => self.take(Msg::Event(event)),
             LinkEvent::Notice(Notice::Lagged { missed }) => self.take(Msg::Lagged { missed }),
@@ -269,23 +275,26 @@ impl Screen {
             match effect {
                 Effect::Quit => self.quit = true,
                 Effect::Suspend => self.suspend = true,
-                Effect::Call { purpose, call } => {
-                    let (engine, answers) = (self.engine.clone(), self.answers.clone());
-                    tokio::spawn(async move {
-                        let answer = match engine {
-                            Some(engine) => engine.call(*call).await,
-                            None => Err(EngineError::Busy(
-                                "there is no engine just now; try again in a moment".into(),
-                            )),
-                        };
-                        let _ = answers.send(Msg::Answer {
-                            purpose,
-                            answer: Box::new(answer),
-                        });
-                    });
-                }
+                Effect::Call { purpose, call } => self.ask(purpose, *call),
             }
         }
+    }
+
+    /// Asks the engine beside the loop; the answer comes back as a message.
+    fn ask(&self, purpose: Purpose, call: Call) {
+        let (engine, answers) = (self.engine.clone(), self.answers.clone());
+        tokio::spawn(async move {
+            let answer = match engine {
+                Some(engine) => engine.call(call).await,
+                None => Err(EngineError::Busy(
+                    "there is no engine just now; try again in a moment".into(),
+                )),
+            };
+            let _ = answers.send(Msg::Answer {
+                purpose,
+                answer: Box::new(answer),
+            });
+        });
     }
 
     /// How long until the next frame may be drawn: not at all after a pause.

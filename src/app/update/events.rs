@@ -174,6 +174,8 @@ pub(super) fn on_answer(model: &mut Model, purpose: &Purpose, answer: Result<Rep
             }
             _ => model.toast = Some((Tone::Bad, error.to_string())),
         },
+        (Purpose::Meet, Ok(Reply::Project(project))) => model.home_project = Some(project.name),
+        (Purpose::Meet, _) => {}
         (Purpose::Do(word), Ok(_)) => model.toast = Some((Tone::Good, (*word).to_owned())),
         (Purpose::Do(_), Err(error)) => model.toast = Some((Tone::Bad, error.to_string())),
     }

@@ -54,10 +54,11 @@ impl Core {
         if !changes {
             return Verdict::allow();
         }
-        if let Some(fault) = self.state.unreadable.first() {
+        let unreadable = self.state.unreadable.first().map(String::as_str);
+        if let Some(fault) = unreadable.or_else(|| self.file_fault(&session.root)) {
             let tool = crate::model::visible(&attempt.tool);
             return Verdict::deny(format!(
-                "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend the store."
+                "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend that."
             ));
         }
         let compiled = match self.compiled(session.plan, &session.root) {

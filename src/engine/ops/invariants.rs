@@ -46,8 +46,10 @@ impl Core {
             severity: new.severity,
             non_overridable: new.non_overridable,
             on_invariant_breach: new.on_invariant_breach,
+            origin: self.origin_in(&scope),
             ..Invariant::new(id, scope, new.layer, &text, Timestamp::now())
         };
+        self.write_back(None, Some(&invariant))?;
         self.emit(
             out,
             EventKind::InvariantAdded {
@@ -103,6 +105,10 @@ impl Core {
             return Ok(Reply::Invariant(Box::new(before)));
         }
         after.revision += 1;
+        if after.scope != before.scope {
+            after.origin = self.origin_in(&after.scope);
+        }
+        self.write_edit(&before, &after)?;
         self.emit(
             out,
             EventKind::InvariantEdited {
@@ -119,6 +125,7 @@ impl Core {
         let mut invariant = before.clone();
         invariant.active = false;
         invariant.revision += 1;
+        self.write_back(Some(&before), None)?;
         self.emit(
             out,
             EventKind::InvariantRemoved {
@@ -141,6 +148,7 @@ impl Core {
         let before = invariant.clone();
         invariant.active = true;
         invariant.revision += 1;
+        self.write_back(None, Some(&invariant))?;
         self.emit(
             out,
             EventKind::InvariantRestored {
@@ -149,6 +157,15 @@ impl Core {
         );
         self.note_change(self.journal_group(), Some(before), invariant.clone(), out);
         Ok(Reply::Invariant(Box::new(invariant)))
+    }
+
+    /// Writes an edit into the files of both scopes, where they have any.
+    fn write_edit(&mut self, before: &Invariant, after: &Invariant) -> Result<(), EngineError> {
+        if before.scope == after.scope {
+            return self.write_back(Some(before), Some(after));
+        }
+        self.write_back(None, Some(after))?;
+        self.write_back(Some(before), None)
     }
 
     /// The invariant of that id, when a person may change it.

@@ -67,7 +67,7 @@ impl Core {
                     ..entry.after.clone()
                 },
             };
-            changed.push(self.set_to(target, out));
+            changed.push(self.set_to(target, out)?);
             entry.undone = true;
             self.replace_entry(entry, out);
         }
@@ -93,7 +93,7 @@ impl Core {
         }
         let mut changed = Vec::new();
         for mut entry in entries {
-            changed.push(self.set_to(entry.after.clone(), out));
+            changed.push(self.set_to(entry.after.clone(), out)?);
             entry.undone = false;
             self.replace_entry(entry, out);
         }
@@ -119,12 +119,13 @@ impl Core {
     }
 
     /// Gives an invariant the content of `target` as a new revision.
-    fn set_to(&mut self, target: Invariant, out: &mut Batch) -> Invariant {
+    fn set_to(&mut self, target: Invariant, out: &mut Batch) -> Result<Invariant, EngineError> {
         let id: InvariantId = target.id;
         let now = self.state.invariants.get(&id).map(|k| k.invariant.clone());
         let revision = now.as_ref().map_or(0, |i| i.revision) + 1;
-        let was_active = now.is_some_and(|i| i.active);
+        let was_active = now.as_ref().is_some_and(|i| i.active);
         let invariant = Invariant { revision, ..target };
+        self.write_back(now.as_ref(), Some(&invariant))?;
         let kind = match (was_active, invariant.active) {
             (true, false) => EventKind::InvariantRemoved {
                 invariant: invariant.clone(),
@@ -138,7 +139,7 @@ impl Core {
         };
         self.emit(out, kind);
         self.corrected_by_change(id, "a change was undone or done again", out);
-        invariant
+        Ok(invariant)
     }
 
     fn replace_entry(&mut self, entry: JournalEntry, out: &mut Batch) {

@@ -3,6 +3,7 @@
 mod actions;
 mod attempts;
 mod check;
+pub(super) mod files;
 mod invariants;
 mod journal;
 mod plans;

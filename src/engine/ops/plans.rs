@@ -184,11 +184,13 @@ impl Core {
     /// Whether all invariants are there and can be merged in time (the seeds' operational
     /// failures, which block as well).
     fn ready_to_reconcile(&self, plan: &Plan, transition: Transition) -> Result<(), EngineError> {
-        if !self.state.unreadable.is_empty() {
+        let mut faults = self.state.unreadable.clone();
+        faults.extend(self.file_faults(&plan.project));
+        if !faults.is_empty() {
             return Err(EngineError::InvariantLoad {
                 plan_id: plan.id,
                 transition,
-                faults: self.state.unreadable.clone(),
+                faults,
             });
         }
         let limit = Duration::from_secs(self.reconcile_seconds.into());

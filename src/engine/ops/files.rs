@@ -1,0 +1,263 @@
+//! Keeping the project files (`invar.toml`) and the state together.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::super::{
+    EngineError,
+    core::Core,
+    project_file::{self, Entry, ProjectFile, Stamp},
+    state::{default_project_name, project_root},
+};
+use crate::{
+    model::{EventKind, Invariant, InvariantId, Origin, ProjectName, Scope},
+    store::Batch,
+};
+
+/// A project directory's file as the engine knows it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnownFile {
+    stamp: Option<Stamp>,
+    file: ProjectFile,
+    /// Why it could not be read; its last good content stays in force.
+    fault: Option<String>,
+}
+
+impl Core {
+    /// Looks at the file of the project that `dir` lies in, and takes over what has changed.
+    pub(crate) fn sync_dir(&mut self, dir: &Path, out: &mut Batch) {
+        self.sync_root(&project_root(dir), out);
+    }
+
+    /// Looks at the files of all project directories that are known.
+    pub(crate) fn sync_known(&mut self, out: &mut Batch) {
+        let roots: Vec<PathBuf> = self
+            .state
+            .projects
+            .values()
+            .flat_map(|p| p.roots.iter().cloned())
+            .collect();
+        for root in roots {
+            self.sync_root(&root, out);
+        }
+    }
+
+    fn sync_root(&mut self, root: &Path, out: &mut Batch) {
+        let stamp = project_file::stamp(root);
+        let known = self.files.get(root);
+        if known.map_or(stamp.is_none(), |k| k.stamp == stamp) {
+            // Nothing known and nothing there, or as it was; but what a store remembers of a
+            // file that is gone must go.
+            let forgotten = stamp.is_none() && known.is_none() && self.has_file_rules(root);
+            if !forgotten {
+                return;
+            }
+        }
+        let mut next = known.cloned().unwrap_or_default();
+        next.stamp = stamp;
+        match project_file::read(root).and_then(|file| self.compiles(file)) {
+            Ok(file) => {
+                next.file = file;
+                next.fault = None;
+            }
+            Err(fault) => next.fault = Some(fault),
+        }
+        let bad = next.fault.is_some();
+        let named = next.file.project.clone();
+        self.files.insert(root.to_owned(), next);
+        if bad {
+            return;
+        }
+        let project = self.bind_root(root, named, stamp.is_some(), out);
+        self.take_over(&project, out);
+    }
+
+    fn has_file_rules(&self, root: &Path) -> bool {
+        let scope = Scope::Project(self.state.project_of(root));
+        self.state
+            .in_scope(&scope)
+            .any(|k| k.invariant.origin == Origin::File)
+    }
+
+    /// Refuses a file one of whose patterns does not compile.
+    fn compiles(&self, file: ProjectFile) -> Result<ProjectFile, String> {
+        let scope = Scope::Project(default_project_name(Path::new("/project")));
+        for (number, entry) in file.entries.iter().enumerate() {
+            self.checked(&scope, &entry.layer, Some(&entry.text))
+                .map_err(|e| format!("{}, invariant {}: {e}", project_file::NAME, number + 1))?;
+        }
+        Ok(file)
+    }
+
+    /// The file names the project, else what the directory was bound to.
+    fn bind_root(
+        &mut self,
+        root: &Path,
+        named: Option<ProjectName>,
+        has_file: bool,
+        out: &mut Batch,
+    ) -> ProjectName {
+        let now = self.state.project_of(root);
+        let project = named.unwrap_or_else(|| now.clone());
+        let bound = self
+            .project_record(&project)
+            .roots
+            .iter()
+            .any(|r| r == root);
+        if has_file && !bound {
+            // Reading a file never fails on the name: it was checked when it was parsed.
+            let _ = self.project_bind(project.clone(), root, out);
+        }
+        project
+    }
+
+    /// Brings the project's invariants of origin `file` to what its files say.
+    fn take_over(&mut self, project: &ProjectName, out: &mut Batch) {
+        let roots = self.project_record(project).roots;
+        let mut wanted: Vec<Entry> = Vec::new();
+        for entry in roots
+            .iter()
+            .filter_map(|r| self.files.get(r))
+            .flat_map(|k| &k.file.entries)
+        {
+            if !wanted.iter().any(|w| w.key() == entry.key()) {
+                wanted.push(entry.clone());
+            }
+        }
+        let scope = Scope::Project(project.clone());
+        let mut left: Vec<Invariant> = self
+            .state
+            .in_scope(&scope)
+            .map(|k| k.invariant.clone())
+            .filter(|i| i.origin == Origin::File)
+            .collect();
+        let mut new = Vec::new();
+        for entry in wanted {
+            let same = left.iter().position(|i| Entry::of(i).key() == entry.key());
+            match same.map(|at| left.remove(at)) {
+                Some(old) if Entry::of(&old) == entry => {}
+                Some(old) => self.file_edit(old, &entry, out),
+                None => new.push(entry),
+            }
+        }
+        // What is left on both sides are edits, in order; the rest is new or gone.
+        let mut left = left.into_iter();
+        for entry in new {
+            match left.next() {
+                Some(old) => self.file_edit(old, &entry, out),
+                None => {
+                    let id = InvariantId(self.new_id());
+                    let invariant = entry.invariant(id, project, Timestamp::now());
+                    self.emit(out, EventKind::InvariantAdded { invariant });
+                }
+            }
+        }
+        for mut gone in left {
+            gone.active = false;
+            gone.revision += 1;
+            let id = gone.id;
+            self.emit(out, EventKind::InvariantRemoved { invariant: gone });
+            self.corrected_by_change(id, "the invariant was taken out of the project's file", out);
+        }
+    }
+
+    fn file_edit(&mut self, old: Invariant, entry: &Entry, out: &mut Batch) {
+        let Scope::Project(project) = &old.scope else {
+            return;
+        };
+        let invariant = Invariant {
+            revision: old.revision + 1,
+            ..entry.invariant(old.id, project, old.created_at)
+        };
+        self.emit(out, EventKind::InvariantEdited { invariant });
+        self.corrected_by_change(old.id, "the project's file was edited", out);
+    }
+
+    /// The origin of a new invariant in `scope`: a project with a file keeps it there.
+    pub(crate) fn origin_in(&self, scope: &Scope) -> Origin {
+        match self.writable_root(scope) {
+            Some(_) => Origin::File,
+            None => Origin::User,
+        }
+    }
+
+    fn writable_root(&self, scope: &Scope) -> Option<PathBuf> {
+        let Scope::Project(project) = scope else {
+            return None;
+        };
+        let roots = &self.state.projects.get(project)?.roots;
+        project_file::writable(roots).next().cloned()
+    }
+
+    /// Writes a person's change of an invariant of origin `file` into its file, before it
+    /// counts.
+    ///
+    /// # Errors
+    /// The file cannot be written; nothing is then changed.
+    pub(crate) fn write_back(
+        &mut self,
+        before: Option<&Invariant>,
+        after: Option<&Invariant>,
+    ) -> Result<(), EngineError> {
+        let in_file = |i: &&Invariant| i.origin == Origin::File && i.active;
+        let (before, after) = (before.filter(in_file), after.filter(in_file));
+        let Some(any) = before.or(after) else {
+            return Ok(());
+        };
+        let entry = before.map(Entry::of);
+        let root = match &entry {
+            Some(entry) => self.root_holding(any, entry),
+            None => self.writable_root(&any.scope),
+        };
+        let Some(root) = root else {
+            return Err(EngineError::Failed(format!(
+                "the project's {} is not where it was, so invariant {} cannot be changed in it; run invar in the project's directory",
+                project_file::NAME,
+                any.id
+            )));
+        };
+        project_file::change(&root, entry.as_ref(), after.map(Entry::of).as_ref())?;
+        let stamp = project_file::stamp(&root);
+        let file = project_file::read(&root).unwrap_or_default();
+        self.files.insert(
+            root,
+            KnownFile {
+                stamp,
+                file,
+                fault: None,
+            },
+        );
+        Ok(())
+    }
+
+    fn root_holding(&self, invariant: &Invariant, entry: &Entry) -> Option<PathBuf> {
+        let Scope::Project(project) = &invariant.scope else {
+            return None;
+        };
+        let roots = &self.state.projects.get(project)?.roots;
+        let key = entry.key();
+        let holds = |root: &&PathBuf| {
+            self.files
+                .get(*root)
+                .is_some_and(|k| k.file.entries.iter().any(|e| e.key() == key))
+        };
+        roots.iter().find(holds).cloned()
+    }
+
+    /// Why the file of a project directory cannot be used.
+    pub(crate) fn file_fault(&self, root: &Path) -> Option<&str> {
+        self.files.get(root)?.fault.as_deref()
+    }
+
+    /// Why files of a project cannot be used.
+    pub(crate) fn file_faults(&self, project: &ProjectName) -> Vec<String> {
+        let record = self.state.projects.get(project);
+        let roots = record.map(|p| p.roots.as_slice()).unwrap_or_default();
+        roots
+            .iter()
+            .filter_map(|r| self.file_fault(r))
+            .map(str::to_owned)
+            .collect()
+    }
+}
