@@ -20,9 +20,10 @@ use super::{
     handle::{EngineHandle, Notice},
     protocol::Snapshot,
     socket,
+    watch::Watch,
     writer::{Answer, Engine},
 };
-use crate::model::Event;
+use crate::model::{Event, EventKind};
 
 /// How long an allowed attempt may wait for its write.
 const WRITE_WITHIN: Duration = Duration::from_millis(100);
@@ -85,9 +86,10 @@ impl Host {
         let (sender, receiver) = channel();
         let calls = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&calls);
+        let wake = sender.clone();
         let thread = std::thread::Builder::new()
             .name("engine".into())
-            .spawn(move || run(engine, &receiver, &counter))
+            .spawn(move || run(engine, &receiver, &wake, &counter))
             .map_err(|e| EngineError::Failed(format!("the engine's thread did not start: {e}")))?;
         let mut host = Self {
             sender,
@@ -174,8 +176,26 @@ impl Subscriber {
     }
 }
 
-fn run(mut engine: Engine, receiver: &Receiver<Msg>, counter: &AtomicU64) {
+fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter: &AtomicU64) {
     let mut subscribers: Vec<Subscriber> = Vec::new();
+    // Any call looks at the project files; this one asks for nothing else.
+    let wake = wake.clone();
+    let mut watch = Watch::new(move || {
+        let (reply, _) = oneshot::channel();
+        let _ = wake.send(Msg::Call {
+            call: Box::new(Call::Ping),
+            reply,
+        });
+    });
+    for root in engine
+        .core()
+        .state()
+        .projects
+        .values()
+        .flat_map(|p| &p.roots)
+    {
+        watch.add(root);
+    }
     let mut write_by: Option<Instant> = None;
     loop {
         let first = match write_by {
@@ -188,7 +208,7 @@ fn run(mut engine: Engine, receiver: &Receiver<Msg>, counter: &AtomicU64) {
                 let more = std::iter::from_fn(|| receiver.try_recv().ok());
                 let batch: Vec<Msg> = std::iter::once(msg).chain(more.take(BATCH - 1)).collect();
                 counter.fetch_add(batch.len() as u64, Ordering::Relaxed);
-                stop = work(&mut engine, batch, &mut subscribers);
+                stop = work(&mut engine, batch, &mut subscribers, &mut watch);
             }
             Err(RecvTimeoutError::Timeout) => publish_flushed(&mut engine, &mut subscribers),
             Err(RecvTimeoutError::Disconnected) => stop = true,
@@ -206,7 +226,12 @@ fn run(mut engine: Engine, receiver: &Receiver<Msg>, counter: &AtomicU64) {
 }
 
 /// Works off one batch; true when the engine shall stop.
-fn work(engine: &mut Engine, batch: Vec<Msg>, subscribers: &mut Vec<Subscriber>) -> bool {
+fn work(
+    engine: &mut Engine,
+    batch: Vec<Msg>,
+    subscribers: &mut Vec<Subscriber>,
+    watch: &mut Watch,
+) -> bool {
     let mut calls = Vec::new();
     let mut replies = Vec::new();
     let mut stop = false;
@@ -222,6 +247,11 @@ fn work(engine: &mut Engine, batch: Vec<Msg>, subscribers: &mut Vec<Subscriber>)
         }
     }
     let (answers, events) = engine.run(calls);
+    for event in &events {
+        if let EventKind::ProjectBound { project } = &event.kind {
+            project.roots.iter().for_each(|root| watch.add(root));
+        }
+    }
     // The screen is told before the agent has its answer.
     publish(events, subscribers);
     for (reply, answer) in replies.into_iter().zip(answers) {

@@ -18,6 +18,7 @@ pub mod project_file;
 pub mod protocol;
 mod socket;
 pub mod state;
+mod watch;
 pub mod writer;
 
 pub use client::{Session, open_session};

@@ -237,6 +237,48 @@ fn writs_list_becomes_the_projects_invariants() {
     assert!(out.starts_with("invariants:\n  - {"), "{out}");
 }
 
+#[test]
+fn the_projects_file_works_from_the_command_line_and_from_the_hook() {
+    let w = World::new();
+    let file = w.project.join("invar.toml");
+    // The example of the documentation is the test's.
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/project-file.md"))
+            .unwrap();
+    let example = page
+        .split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    fs::write(&file, example).unwrap();
+    let listed = w.data(&["list"]);
+    let all = listed["invariants"].as_array().unwrap();
+    assert_eq!(all.len(), 4);
+    assert!(
+        all.iter()
+            .all(|i| i["origin"] == "file" && i["source"] == "local/tidewater")
+    );
+    assert_eq!(
+        w.edit("s", "tests/test_sync.py").0,
+        crate::support::Decision::Deny
+    );
+    w.ok(&["add", "--untouched", "db/**"]);
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(written.starts_with(example.trim_end()), "{written}");
+    assert!(written.contains("untouched = \"db/**\""), "{written}");
+    w.ok(&["undo"]);
+    assert_eq!(
+        fs::read_to_string(&file).unwrap().trim_end(),
+        example.trim_end()
+    );
+    fs::write(&file, "[[invariants]]\nuntuched = 1\n").unwrap();
+    let (decision, reason) = w.edit("s", "src/a.rs");
+    assert_eq!(decision, crate::support::Decision::Deny);
+    assert!(reason.contains("invar.toml, line 2, column 1"), "{reason}");
+}
+
 fn git(folder: &Path, args: &[&str]) {
     let output = Command::new("git")
         .arg("-C")

@@ -54,6 +54,11 @@ impl Core {
                 return;
             }
         }
+        // An editor empties a file before it writes it; what was in force stays until it has.
+        let being_written = stamp.is_some_and(|(_, _, size, _)| size == 0);
+        if being_written && known.is_some_and(|k| !k.file.entries.is_empty()) {
+            return;
+        }
         let mut next = known.cloned().unwrap_or_default();
         next.stamp = stamp;
         match project_file::read(root).and_then(|file| self.compiles(file)) {
@@ -146,11 +151,7 @@ impl Core {
         for entry in new {
             match left.next() {
                 Some(old) => self.file_edit(old, &entry, out),
-                None => {
-                    let id = InvariantId(self.new_id());
-                    let invariant = entry.invariant(id, project, Timestamp::now());
-                    self.emit(out, EventKind::InvariantAdded { invariant });
-                }
+                None => self.file_add(project, &entry, out),
             }
         }
         for mut gone in left {
@@ -159,6 +160,40 @@ impl Core {
             let id = gone.id;
             self.emit(out, EventKind::InvariantRemoved { invariant: gone });
             self.corrected_by_change(id, "the invariant was taken out of the project's file", out);
+        }
+    }
+
+    /// A new entry; one that stood in the file before, on another branch perhaps, comes back as
+    /// the same invariant.
+    fn file_add(&mut self, project: &ProjectName, entry: &Entry, out: &mut Batch) {
+        let scope = Scope::Project(project.clone());
+        let key = entry.key();
+        let gone = self
+            .state
+            .invariants
+            .values()
+            .rev()
+            .map(|k| &k.invariant)
+            .find(|i| {
+                !i.active
+                    && i.origin == Origin::File
+                    && i.scope == scope
+                    && Entry::of(i).key() == key
+            });
+        match gone.map(|i| (i.id, i.revision, i.created_at)) {
+            Some((id, revision, created_at)) => {
+                let again = entry.invariant(id, project, created_at);
+                let invariant = Invariant {
+                    revision: revision + 1,
+                    ..again
+                };
+                self.emit(out, EventKind::InvariantRestored { invariant });
+            }
+            None => {
+                let id = InvariantId(self.new_id());
+                let invariant = entry.invariant(id, project, Timestamp::now());
+                self.emit(out, EventKind::InvariantAdded { invariant });
+            }
         }
     }
 

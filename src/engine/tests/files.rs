@@ -93,6 +93,21 @@ fn the_files_invariants_are_in_force_and_follow_it() {
 }
 
 #[test]
+fn a_file_that_is_being_written_changes_nothing_and_an_old_entry_comes_back_as_itself() {
+    let mut w = World::new();
+    write(&w, FILE);
+    meet(&mut w);
+    let before = active(&mut w);
+    write(&w, "");
+    assert_eq!(active(&mut w).len(), 2, "emptied only to be written");
+    write(&w, "# another branch\n");
+    assert!(active(&mut w).is_empty());
+    write(&w, FILE);
+    let ids = |all: &[Invariant]| all.iter().map(|i| i.id).collect::<Vec<_>>();
+    assert_eq!(ids(&active(&mut w)), ids(&before));
+}
+
+#[test]
 fn the_file_names_the_project() {
     let mut w = World::new();
     write(

@@ -220,6 +220,32 @@ async fn an_allowed_attempt_is_answered_at_once_and_written_soon() {
 }
 
 #[tokio::test]
+async fn a_project_file_is_read_again_without_anyone_asking() {
+    let mut w = World::new();
+    let host = host(&mut w);
+    let near = host.handle();
+    let file = w.root.join("invar.toml");
+    std::fs::write(&file, "[[invariants]]\ntext = \"one\"\n").unwrap();
+    near.call(Call::ProjectOf {
+        dir: w.root.clone(),
+    })
+    .await
+    .unwrap();
+    let mut heard = near.subscribe().await.unwrap();
+    std::fs::write(&file, "[[invariants]]\ntext = \"another\"\n").unwrap();
+    loop {
+        let Some(Notice::Event(event)) = heard.notices.recv().await else {
+            panic!()
+        };
+        if let crate::model::EventKind::InvariantEdited { invariant } = &event.kind
+            && invariant.text == "another"
+        {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn nonsense_on_the_socket_is_answered_and_harms_nobody() {
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     let mut w = World::new();
