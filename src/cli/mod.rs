@@ -5,6 +5,7 @@ mod commands;
 pub mod hook;
 pub mod logging;
 pub mod output;
+mod progress;
 pub mod transfer;
 
 use std::time::{Duration, Instant};
@@ -54,6 +55,11 @@ impl Context {
     /// # Errors
     /// As [`engine::Session::call`].
     pub fn call(&mut self, call: Call) -> Result<Reply, EngineError> {
+        let _progress = progress::Progress::start(match call {
+            Call::LogVerify => "verifying the log",
+            Call::Import { .. } => "importing",
+            _ => "waiting for the engine",
+        });
         let session = match &mut self.session {
             Some(session) => session,
             empty => {

@@ -67,7 +67,8 @@ struct Written {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenFile {
-    invariants: Vec<Written>,
+    /// A list that is there and empty is a list.
+    invariants: Option<Vec<Written>>,
 }
 
 /// The text of an export. YAML holds what writ's form can say; the second part counts what it
@@ -102,6 +103,9 @@ pub fn export(invariants: Vec<Invariant>, format: FileFormat) -> Result<(String,
                 // JSON is YAML; a flow mapping is how the form is written by hand.
                 let line = serde_json::to_string(&written).map_err(|e| e.to_string())?;
                 text.push_str(&format!("  - {line}\n"));
+            }
+            if text == "invariants:\n" {
+                text = "invariants: []\n".to_owned();
             }
             Ok((text, left_out))
         }
@@ -150,10 +154,17 @@ pub fn import(text: &str, format: FileFormat, scope: &Scope) -> Result<Vec<Impor
                 let place = error.location().map_or_else(String::new, |at| {
                     format!("line {}, column {}: ", at.line(), at.column())
                 });
-                let message = error.to_string();
-                format!("{place}{}", message.lines().next().unwrap_or_default())
+                let report = error.to_string();
+                let first = report.lines().next().unwrap_or_default();
+                // The place stands in front already.
+                let message = match first.strip_prefix("error: line ") {
+                    Some(rest) => rest.split_once(": ").map_or(rest, |(_, message)| message),
+                    None => first,
+                };
+                format!("{place}{message}")
             })?;
             file.invariants
+                .unwrap_or_default()
                 .into_iter()
                 .enumerate()
                 .map(|(number, written)| {
@@ -297,6 +308,13 @@ invariants:
                 assert!(error.contains(part), "{part:?} in {error}");
             }
         }
+    }
+
+    #[test]
+    fn a_list_of_nothing_is_a_list() {
+        let (text, _) = export(Vec::new(), FileFormat::Yaml).unwrap();
+        assert!(read(&text).unwrap().is_empty());
+        assert!(read("invariants:\n").unwrap().is_empty());
     }
 
     #[test]

@@ -137,3 +137,77 @@ fn the_two_commands_of_the_readme() {
         "CI calls the README's test command"
     );
 }
+
+/// The words of a line, as a shell splits them: quotes hold words together.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote, mut open) = (Vec::new(), String::new(), None, false);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '"' | '\'') => (quote, open) = (Some(c), true),
+            (None, ' ') => {
+                if open || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                open = false;
+            }
+            (_, c) => word.push(c),
+        }
+    }
+    if open || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Every `$ invar …` line of the pages runs, in its order and with the exit code that stands
+/// below it. `$INVARIANT` is the one added last, `$VIOLATION` the open one.
+#[test]
+fn every_example_of_the_pages_runs() {
+    for page in [
+        "docs/invariants.md",
+        "docs/scopes.md",
+        "docs/plans.md",
+        "docs/records.md",
+    ] {
+        let world = crate::support::World::new();
+        let text = document(page);
+        let lines: Vec<&str> = text.lines().collect();
+        let mut count = 0;
+        for (number, line) in lines.iter().enumerate() {
+            let Some(command) = line.strip_prefix("$ invar ") else {
+                continue;
+            };
+            let wanted = lines[number + 1]
+                .strip_prefix('[')
+                .and_then(|rest| rest.strip_suffix(']')?.parse::<i32>().ok())
+                .unwrap_or(0);
+            let newest = |list: &str, field: &str| {
+                let data = world.data(&[list]);
+                data[field].as_array().unwrap().last().unwrap()["id"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            };
+            let mut command = command.to_owned();
+            if command.contains("$INVARIANT") {
+                let all = world.data(&["list", "--all"]);
+                let last = all["invariants"].as_array().unwrap().last().unwrap()["id"].clone();
+                command = command.replace("$INVARIANT", last.as_str().unwrap());
+            }
+            if command.contains("$VIOLATION") {
+                command = command.replace("$VIOLATION", &newest("violations", "violations"));
+            }
+            let args = words(&command);
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            let ran = world.run(&args);
+            assert_eq!(
+                ran.code, wanted,
+                "{page}: invar {command}\n{}{}",
+                ran.stdout, ran.stderr
+            );
+            count += 1;
+        }
+        assert!(count > 8, "{page} has examples");
+    }
+}
