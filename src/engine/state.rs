@@ -58,24 +58,24 @@ pub struct State {
 }
 
 impl State {
-    /// The state that a store holds.
+    /// The state that a store holds; its last events are recalled apart.
     pub fn from_loaded(loaded: Loaded) -> Self {
-        let mut state = Self {
+        let state = Self::from_snapshot(Snapshot {
             seq: loaded.seq,
+            invariants: loaded.invariants,
+            plans: loaded.plans,
+            projects: loaded.projects,
+            actions: loaded.actions,
+            sessions: loaded.sessions,
+            strikes: loaded.strikes,
+            violations: loaded.violations,
+            ..Snapshot::default()
+        });
+        Self {
             journal: loaded.journal,
             unreadable: loaded.unreadable.iter().map(ToString::to_string).collect(),
-            ..Self::default()
-        };
-        state.fill(
-            loaded.invariants,
-            loaded.plans,
-            loaded.projects,
-            loaded.actions,
-            loaded.sessions,
-            loaded.strikes,
-            loaded.violations,
-        );
-        state
+            ..state
+        }
     }
 
     /// The state that an engine sent.
@@ -83,45 +83,24 @@ impl State {
         let mut state = Self {
             seq: snapshot.seq,
             recent: snapshot.recent.into(),
+            plans: snapshot.plans.into_iter().map(|p| (p.id, p)).collect(),
+            projects: keyed(snapshot.projects, |p| p.name.clone()),
+            actions: keyed(snapshot.actions, |a| a.name.clone()),
+            sessions: snapshot
+                .sessions
+                .into_iter()
+                .map(|s| ((s.agent.clone(), s.session.clone()), s))
+                .collect(),
+            strikes: keyed(snapshot.strikes, |s| {
+                (s.plan_id, s.invariant_id, s.signature.clone())
+            }),
+            violations: keyed(snapshot.violations, |v| v.id),
             ..Self::default()
         };
-        state.fill(
-            snapshot.invariants,
-            snapshot.plans,
-            snapshot.projects,
-            snapshot.actions,
-            snapshot.sessions,
-            snapshot.strikes,
-            snapshot.violations,
-        );
-        state
-    }
-
-    fn fill(
-        &mut self,
-        invariants: Vec<Invariant>,
-        plans: Vec<Plan>,
-        projects: Vec<Project>,
-        actions: Vec<Action>,
-        sessions: Vec<Session>,
-        strikes: Vec<Strike>,
-        violations: Vec<Violation>,
-    ) {
-        for invariant in invariants {
-            self.put_invariant(invariant);
+        for invariant in snapshot.invariants {
+            state.put_invariant(invariant);
         }
-        self.plans = plans.into_iter().map(|p| (p.id, p)).collect();
-        self.projects = projects.into_iter().map(|p| (p.name.clone(), p)).collect();
-        self.actions = actions.into_iter().map(|a| (a.name.clone(), a)).collect();
-        self.sessions = sessions
-            .into_iter()
-            .map(|s| ((s.agent.clone(), s.session.clone()), s))
-            .collect();
-        self.strikes = strikes
-            .into_iter()
-            .map(|s| ((s.plan_id, s.invariant_id, s.signature.clone()), s))
-            .collect();
-        self.violations = violations.into_iter().map(|v| (v.id, v)).collect();
+        state
     }
 
     /// A copy to send; `built_in` is the engine's to add.
@@ -337,6 +316,10 @@ impl State {
                 .find(|p| p.project == *project && !p.is_over())
         })
     }
+}
+
+fn keyed<K: Ord, V>(values: Vec<V>, key: impl Fn(&V) -> K) -> BTreeMap<K, V> {
+    values.into_iter().map(|v| (key(&v), v)).collect()
 }
 
 /// `local/<folder name>`; hidden characters of the folder's name become visible marks.
