@@ -102,10 +102,7 @@ impl Core {
     /// What the caller did wrong, or what blocks. Events in `out` count nevertheless: a blocked
     /// transition is recorded.
     pub fn handle(&mut self, call: Call, out: &mut Batch) -> Result<Reply, EngineError> {
-        self.sync_known(out);
-        if let Some(dir) = call.directory() {
-            self.sync_dir(dir, out);
-        }
+        self.sync_files(call.directory(), out);
         match call {
             Call::Ping => Ok(Reply::Pong {
                 pid: std::process::id(),

@@ -1,6 +1,9 @@
 //! Keeping the project files (`invar.toml`) and the state together.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use jiff::Timestamp;
 
@@ -25,39 +28,44 @@ pub(crate) struct KnownFile {
 }
 
 impl Core {
-    /// Looks at the file of the project that `dir` lies in, and takes over what has changed.
-    pub(crate) fn sync_dir(&mut self, dir: &Path, out: &mut Batch) {
-        self.sync_root(&project_root(dir), out);
-    }
-
-    /// Looks at the files of all project directories that are known.
-    pub(crate) fn sync_known(&mut self, out: &mut Batch) {
-        let roots: Vec<PathBuf> = self
+    /// Looks at the files of all project directories that are known, and of the one that `dir`
+    /// lies in; takes over what has changed.
+    pub(crate) fn sync_files(&mut self, dir: Option<&Path>, out: &mut Batch) {
+        let mut roots: BTreeSet<PathBuf> = self
             .state
             .projects
             .values()
             .flat_map(|p| p.roots.iter().cloned())
             .collect();
-        for root in roots {
-            self.sync_root(&root, out);
+        roots.extend(dir.map(project_root));
+        // All files are read before any counts: the files of one project add up.
+        let changed: BTreeSet<ProjectName> = roots
+            .iter()
+            .filter_map(|root| self.refresh(root, out))
+            .collect();
+        for project in changed {
+            self.take_over(&project, out);
         }
     }
 
-    fn sync_root(&mut self, root: &Path, out: &mut Batch) {
+    /// Reads the file of a directory when it is not as it was; the project it may change.
+    fn refresh(&mut self, root: &Path, out: &mut Batch) -> Option<ProjectName> {
         let stamp = project_file::stamp(root);
         let known = self.files.get(root);
-        if known.map_or(stamp.is_none(), |k| k.stamp == stamp) {
-            // Nothing known and nothing there, or as it was; but what a store remembers of a
-            // file that is gone must go.
-            let forgotten = stamp.is_none() && known.is_none() && self.has_file_rules(root);
-            if !forgotten {
-                return;
-            }
+        let as_it_was = known.map_or(stamp.is_none(), |k| k.stamp == stamp);
+        // What a store remembers of a file that is gone must go, but not with a directory that
+        // is away as a whole.
+        let forgotten = || known.is_none() && root.is_dir() && self.has_file_rules(root);
+        if as_it_was && !(stamp.is_none() && forgotten()) {
+            return None;
+        }
+        if stamp.is_none() && !root.is_dir() {
+            return None;
         }
         // An editor empties a file before it writes it; what was in force stays until it has.
         let being_written = stamp.is_some_and(|(_, _, size, _)| size == 0);
         if being_written && known.is_some_and(|k| !k.file.entries.is_empty()) {
-            return;
+            return None;
         }
         let mut next = known.cloned().unwrap_or_default();
         next.stamp = stamp;
@@ -68,14 +76,9 @@ impl Core {
             }
             Err(fault) => next.fault = Some(fault),
         }
-        let bad = next.fault.is_some();
         let named = next.file.project.clone();
         self.files.insert(root.to_owned(), next);
-        if bad {
-            return;
-        }
-        let project = self.bind_root(root, named, stamp.is_some(), out);
-        self.take_over(&project, out);
+        Some(self.bind_root(root, named, stamp.is_some(), out))
     }
 
     fn has_file_rules(&self, root: &Path) -> bool {
@@ -120,6 +123,10 @@ impl Core {
     /// Brings the project's invariants of origin `file` to what its files say.
     fn take_over(&mut self, project: &ProjectName, out: &mut Batch) {
         let roots = self.project_record(project).roots;
+        // While a file cannot be read, or a directory is away, nothing is said to be gone.
+        let complete = roots
+            .iter()
+            .all(|root| self.file_fault(root).is_none() && root.is_dir());
         let mut wanted: Vec<Entry> = Vec::new();
         for entry in roots
             .iter()
@@ -145,6 +152,9 @@ impl Core {
                 Some(old) => self.file_edit(old, &entry, out),
                 None => new.push(entry),
             }
+        }
+        if !complete {
+            left.clear();
         }
         // What is left on both sides are edits, in order; the rest is new or gone.
         let mut left = left.into_iter();
@@ -246,6 +256,10 @@ impl Core {
             None => self.writable_root(&any.scope),
         };
         let Some(root) = root else {
+            // Left over from a directory that is gone: it can be removed, and nothing else.
+            if after.is_none() {
+                return Ok(());
+            }
             return Err(EngineError::Failed(format!(
                 "the project's {} is not where it was, so invariant {} cannot be changed in it; run invar in the project's directory",
                 project_file::NAME,

@@ -206,3 +206,40 @@ fn agents_do_not_change_the_file() {
         );
     }
 }
+
+#[test]
+fn clones_of_one_project_add_up_and_say_nothing_twice() {
+    let mut w = World::new();
+    let clone = w.root.with_file_name("clone");
+    fs::create_dir_all(clone.join(".git")).unwrap();
+    write(&w, &format!("project = \"p\"\n{FILE}"));
+    fs::write(
+        clone.join("invar.toml"),
+        "project = \"p\"\n[[invariants]]\ntext = \"x\"\n",
+    )
+    .unwrap();
+    w.call(Call::ProjectOf {
+        dir: w.root.clone(),
+    })
+    .unwrap();
+    w.call(Call::ProjectOf { dir: clone.clone() }).unwrap();
+    assert_eq!(active(&mut w).len(), 3);
+    let seq = |w: &World| w.engine.as_ref().unwrap().core().state().seq;
+    let before = seq(&w);
+    for _ in 0..3 {
+        w.restart();
+        assert_eq!(active(&mut w).len(), 3);
+    }
+    assert_eq!(seq(&w), before, "reading again tells nothing");
+    // A clone without the file takes its part with it; one that is away as a whole does not.
+    fs::remove_file(clone.join("invar.toml")).unwrap();
+    w.restart();
+    assert_eq!(active(&mut w).len(), 2);
+    let before = seq(&w);
+    fs::rename(&w.root, w.root.with_file_name("away")).unwrap();
+    w.restart();
+    assert_eq!((active(&mut w).len(), seq(&w)), (2, before));
+    let id = active(&mut w)[0].id.to_string();
+    w.call(Call::Remove { id }).unwrap();
+    assert_eq!(active(&mut w).len(), 1, "what is left over can be removed");
+}
