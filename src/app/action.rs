@@ -79,7 +79,7 @@ actions! {
     Remove, "remove", "remove", "Remove the selected invariant (asks first)", ["d"], &[Pane::Effective];
     Undo, "undo", "undo", "Take the last change of an invariant back", ["u"], &[Pane::Effective];
     Redo, "redo", "redo", "Do the change that was undone last again", ["ctrl-r"], NONE;
-    Open, "open", "open", "Open the selected row, or fold it", ["enter"], LISTS;
+    Open, "open", "open", "Open the selected row, or fold it", ["enter"], ALL;
     NextPhase, "next_phase", "next phase", "Move the plan to its next phase, or retry a blocked one", ["n"], &[Pane::Plan];
     Resume, "resume", "resume", "Let a halted plan go on (asks first)", ["R"], &[Pane::Plan];
     Filter, "filter", "filter", "Filter the focused list; ! in front inverts", ["/"], LISTS;

@@ -69,6 +69,8 @@ pub enum Purpose {
     Do(&'static str),
     /// The state, after events were missed.
     Resync,
+    /// The decision tree of the plan that is open.
+    Decisions,
     /// That the engine looks at the project file of this directory.
     Meet,
 }

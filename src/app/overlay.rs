@@ -1,6 +1,7 @@
 //! What can lie over the panes.
 
 use super::editor::Editor;
+use crate::engine::protocol::DecisionNode;
 use crate::model::{InvariantId, PlanId};
 
 /// A view on top of the panes; the topmost gets the keys.
@@ -14,6 +15,12 @@ pub enum Overlay {
     Invariant {
         id: InvariantId,
         scroll: usize,
+    },
+    /// A plan in full, with its decision tree once the engine has told it.
+    Plan {
+        id: PlanId,
+        scroll: usize,
+        decisions: Option<Vec<DecisionNode>>,
     },
     /// A row of the breaches in full, by its event number.
     Breach {

@@ -477,6 +477,36 @@ fn the_next_phase_is_asked_of_the_engine_and_a_block_shows() {
 }
 
 #[test]
+fn a_plan_opens_and_its_decisions_are_asked_for() {
+    let mut m = example();
+    let effects = press(&mut m, "3 enter");
+    let [
+        Effect::Call {
+            purpose: Purpose::Decisions,
+            call,
+        },
+    ] = effects.as_slice()
+    else {
+        panic!("{effects:?}")
+    };
+    assert!(matches!(**call, Call::Decisions { .. }));
+    let answer = Box::new(Ok(Reply::Decisions(Vec::new())));
+    update(
+        &mut m,
+        Msg::Answer {
+            purpose: Purpose::Decisions,
+            answer,
+        },
+    );
+    let Some(Overlay::Plan { decisions, .. }) = m.overlays.last() else {
+        panic!()
+    };
+    assert_eq!(decisions.as_ref().map(Vec::len), Some(0));
+    press(&mut m, "esc");
+    assert!(m.overlays.is_empty());
+}
+
+#[test]
 fn the_stream_follows_its_end_and_stands_still_while_read() {
     let mut m = example();
     let halted = |seq| {

@@ -231,6 +231,8 @@ fn overlays() {
     insta::assert_snapshot!("invariant_80x24", screen(&mut model));
     press(&mut model, "esc d");
     insta::assert_snapshot!("remove_80x24", screen(&mut model));
+    press(&mut model, "esc 3 enter");
+    insta::assert_snapshot!("plan_detail_80x24", screen(&mut model));
     press(&mut model, "esc 4 k enter");
     insta::assert_snapshot!("breach_80x24", screen(&mut model));
 }

@@ -116,6 +116,10 @@ fn a_blocked_plan_is_seen_and_retried_with_keys() {
     s.shows("nothing blocks strategize any more");
     s.send("n");
     s.shows("strategize started");
+    s.send("3\r");
+    s.shows("strategize: 1 in force, all hold");
+    s.send("\u{1b}");
+    s.hides("strategize: 1 in force, all hold");
     s.send("q");
     s.end();
 }

@@ -107,6 +107,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Undo => return call(Call::Undo, "undone"),
         Action::Redo => return call(Call::Redo, "done again"),
+        Action::Open if model.focus == Pane::Plan => return open_plan(model),
         Action::Open => open(model),
         Action::Filter => {
             if let Some(filter) = filter_field(model) {
@@ -159,6 +160,23 @@ pub(super) fn edit(model: &mut Model, id: crate::model::InvariantId) {
     };
     let editor = Editor::edit(&keyed.invariant, model.scope_choices(), model.home.clone());
     model.overlays.push(Overlay::Editor(Box::new(editor)));
+}
+
+/// Opens the shown plan and asks for its decision tree.
+fn open_plan(model: &mut Model) -> Vec<Effect> {
+    let Some(id) = model.shown_plan().map(|p| p.id) else {
+        return Vec::new();
+    };
+    model.overlays.push(Overlay::Plan {
+        id,
+        scroll: 0,
+        decisions: None,
+    });
+    let call = Call::Decisions { plan: plan_ref(id) };
+    vec![Effect::Call {
+        purpose: Purpose::Decisions,
+        call: Box::new(call),
+    }]
 }
 
 pub(super) fn open(model: &mut Model) {

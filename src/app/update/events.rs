@@ -176,6 +176,12 @@ pub(super) fn on_answer(model: &mut Model, purpose: &Purpose, answer: Result<Rep
         },
         (Purpose::Meet, Ok(Reply::Project(project))) => model.home_project = Some(project.name),
         (Purpose::Meet, _) => {}
+        (Purpose::Decisions, Ok(Reply::Decisions(nodes))) => {
+            if let Some(Overlay::Plan { decisions, .. }) = model.overlays.last_mut() {
+                *decisions = Some(nodes);
+            }
+        }
+        (Purpose::Decisions, _) => {}
         (Purpose::Do(word), Ok(_)) => model.toast = Some((Tone::Good, (*word).to_owned())),
         (Purpose::Do(_), Err(error)) => model.toast = Some((Tone::Bad, error.to_string())),
     }

@@ -174,6 +174,7 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
         },
         Overlay::Help { scroll }
         | Overlay::Invariant { scroll, .. }
+        | Overlay::Plan { scroll, .. }
         | Overlay::Breach { scroll, .. } => {
             match key.code {
                 KeyCode::Down | KeyCode::Char('j') => *scroll += 1,

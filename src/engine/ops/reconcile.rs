@@ -35,7 +35,7 @@ impl Core {
             kind: DecisionKind::InvariantEnforced,
             at: now,
             summary: match success {
-                true => format!("{name}: {} invariants hold", merged.effective.len()),
+                true => format!("{name}: {} in force, all hold", merged.effective.len()),
                 false => format!("{name}: blocked by {}", reasons.join("; ")),
             },
             invariant_ids: violated_ids.clone(),

@@ -3,9 +3,10 @@
 use ratatui::style::Style;
 
 use crate::{
-    app::Model,
-    model::{EventKind, InvariantId, Layer, Origin},
-    ui::theme::Theme,
+    app::{Model, stream::clock},
+    engine::protocol::DecisionNode,
+    model::{EventKind, InvariantId, Layer, Origin, PlanId},
+    ui::{panes::strike_flag, theme::Theme},
 };
 
 type Lines = Vec<(String, Style)>;
@@ -96,6 +97,88 @@ pub(super) fn invariant(id: InvariantId, model: &Model, theme: &Theme) -> Lines 
                 strike.signature.target()
             );
             lines.push((text, theme.bad));
+        }
+    }
+    lines
+}
+
+/// A plan: how it stands, what stands against it, and what was decided, youngest first.
+pub(super) fn plan(
+    id: PlanId,
+    decisions: Option<&[DecisionNode]>,
+    model: &Model,
+    theme: &Theme,
+) -> Lines {
+    let Some(plan) = model.state.plans.get(&id) else {
+        return vec![("This plan is gone.".into(), theme.dim)];
+    };
+    let mut lines = Vec::new();
+    field(&mut lines, theme, "id", &plan.id.to_string());
+    field(&mut lines, theme, "project", plan.project.as_str());
+    let action = plan.action.as_ref().map_or("automatic", |a| a.as_str());
+    field(&mut lines, theme, "action", action);
+    if let Some(parent) = plan.parent {
+        field(&mut lines, theme, "parent", &parent.to_string());
+    }
+    for (name, value) in &plan.params {
+        field(&mut lines, theme, "set", &format!("{name}={value}"));
+    }
+    if let Some(agent) = &plan.agent {
+        field(&mut lines, theme, "agent", agent);
+    }
+    field(
+        &mut lines,
+        theme,
+        "phase",
+        &format!("{} {}", plan.phase, plan.state),
+    );
+    if let Some(reason) = &plan.halt_reason {
+        lines.push((format!("{:<16} {reason}", "halted"), theme.bad));
+    }
+    let head = |lines: &mut Lines, text: &str| {
+        lines.push((String::new(), theme.text));
+        lines.push((text.to_owned(), theme.strong));
+    };
+    let open: Vec<_> = model.state.open_violations(id).collect();
+    if !open.is_empty() {
+        head(&mut lines, "open violations");
+    }
+    for violation in open {
+        lines.push((
+            format!("{}: {}", violation.violated_text, violation.details),
+            theme.bad,
+        ));
+        lines.push((format!("  invar resolve {}", violation.id), theme.accent));
+    }
+    let strikes: Vec<_> = model.state.strikes_of(id).filter(|s| s.count > 0).collect();
+    if !strikes.is_empty() {
+        head(&mut lines, "strikes");
+    }
+    for strike in strikes {
+        let invariant = model.state.invariants.get(&strike.invariant_id);
+        let text = invariant
+            .map(|k| k.invariant.text.as_str())
+            .unwrap_or_default();
+        let flag = strike_flag(strike, theme);
+        lines.push((
+            format!("{flag} {}  {text}", strike.signature.target()),
+            theme.text,
+        ));
+    }
+    head(&mut lines, "decisions");
+    match decisions {
+        None => lines.push(("asking the engine".into(), theme.dim)),
+        Some([]) => lines.push(("none yet".into(), theme.dim)),
+        Some(nodes) => {
+            let roots = nodes.iter().rev().filter(|n| n.decision.parent.is_none());
+            for root in roots {
+                let at = clock(root.decision.at);
+                lines.push((format!("{at}  {}", root.decision.summary), theme.text));
+                let mine = |n: &&DecisionNode| n.decision.parent == Some(root.decision.id);
+                for child in nodes.iter().filter(mine) {
+                    lines.push((format!("  {}", child.decision.summary), theme.dim));
+                }
+            }
         }
     }
     lines

@@ -29,6 +29,14 @@ pub(super) fn draw(overlay: &Overlay, model: &Model, theme: &Theme, area: Rect, 
             let lines = detail::invariant(*id, model, theme);
             window("Invariant", &lines, *scroll, theme, area, buf);
         }
+        Overlay::Plan {
+            id,
+            scroll,
+            decisions,
+        } => {
+            let lines = detail::plan(*id, decisions.as_deref(), model, theme);
+            window("Plan", &lines, *scroll, theme, area, buf);
+        }
         Overlay::Breach { seq, scroll } => {
             let lines = detail::breach(*seq, model, theme);
             window("Breach", &lines, *scroll, theme, area, buf);

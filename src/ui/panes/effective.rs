@@ -73,7 +73,7 @@ pub(super) fn draw(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
 }
 
 /// Such as `⚑2/3`.
-pub(super) fn strike_flag(strike: &Strike, theme: &Theme) -> String {
+pub(in crate::ui) fn strike_flag(strike: &Strike, theme: &Theme) -> String {
     match strike.limit {
         Some(limit) => format!("{}{}/{limit}", theme.glyphs.flag, strike.count),
         None => format!("{}{}", theme.glyphs.flag, strike.count),

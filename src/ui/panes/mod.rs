@@ -1,5 +1,7 @@
 //! The four panes. Neighbours share their border lines.
 
+pub(super) use effective::strike_flag;
+
 mod breaches;
 mod effective;
 mod plan;
