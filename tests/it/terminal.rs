@@ -233,6 +233,24 @@ fn a_host_that_leaves_is_followed_by_one_that_stays() {
 }
 
 #[test]
+fn the_projects_file_shows_from_the_start_and_follows_its_changes() {
+    let w = World::new();
+    let file = w.project.join("invar.toml");
+    fs::write(&file, "[[invariants]]\nuntouched = \"tests/t.py\"\n").unwrap();
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("tests/t.py is untouched");
+    fs::write(&file, "[[invariants]]\nuntouched = \"tests/other.py\"\n").unwrap();
+    s.shows("tests/other.py is untouched");
+    s.send("d");
+    s.shows("Remove this invariant?");
+    s.send("y");
+    s.shows("0 in force");
+    assert!(!fs::read_to_string(&file).unwrap().contains("other.py"));
+    s.send("q");
+    assert_eq!(s.end(), 0);
+}
+
+#[test]
 fn pasted_text_with_line_ends_is_no_command() {
     let w = World::new();
     w.ok(&["add", "--global", "alpha rule"]);

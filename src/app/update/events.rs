@@ -174,7 +174,15 @@ pub(super) fn on_answer(model: &mut Model, purpose: &Purpose, answer: Result<Rep
             }
             _ => model.toast = Some((Tone::Bad, error.to_string())),
         },
-        (Purpose::Meet, Ok(Reply::Project(project))) => model.home_project = Some(project.name),
+        (Purpose::Meet, Ok(Reply::Project(project))) => {
+            model.home_project = Some(project.name);
+            // The project's file may have just brought it here.
+            if model.follows_plans {
+                model.stale.tree = true;
+                model.settle();
+                select_start(model);
+            }
+        }
         (Purpose::Meet, _) => {}
         (Purpose::Decisions, Ok(Reply::Decisions(nodes))) => {
             if let Some(Overlay::Plan { decisions, .. }) = model.overlays.last_mut() {
