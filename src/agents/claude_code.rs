@@ -80,6 +80,10 @@ impl Adapter for ClaudeCode {
         Some("CLAUDE_PROJECT_DIR")
     }
 
+    fn pid_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_PID")
+    }
+
     fn coverage(&self, layer: &Layer) -> Coverage {
         let (support, why) = match layer {
             Layer::Letter(_) => (
@@ -162,6 +166,7 @@ impl Adapter for ClaudeCode {
             agent: self.name().to_owned(),
             session: session.to_owned(),
             project_dir,
+            pid: env.pid,
             what,
         };
         Ok(Parsed {
@@ -446,6 +451,7 @@ mod tests {
     fn the_project_is_where_the_agent_was_started() {
         let env = HookEnv {
             project_dir: Some("/w".into()),
+            pid: None,
             nonce: "n".into(),
         };
         let payload =

@@ -20,6 +20,8 @@ pub const MAX_PAYLOAD: usize = 64 << 20;
 pub struct HookEnv {
     /// The project directory, where the agent tells it in the environment.
     pub project_dir: Option<PathBuf>,
+    /// The agent's process, where it tells it in the environment.
+    pub pid: Option<u32>,
     /// Made once per process, to tell a repeated call from a new one.
     pub nonce: String,
 }
@@ -95,6 +97,9 @@ pub trait Adapter: Sync {
 
     /// The environment variable that holds the agent's project directory.
     fn project_dir_variable(&self) -> Option<&'static str>;
+
+    /// The environment variable that holds the agent's process id.
+    fn pid_variable(&self) -> Option<&'static str>;
 
     /// How far an invariant of that layer holds with this agent.
     fn coverage(&self, layer: &Layer) -> Coverage;

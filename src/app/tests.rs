@@ -575,6 +575,7 @@ fn quitting_asks_only_while_agents_run_through_this_process() {
         project: "local/my-app".parse().unwrap(),
         root: "/w".into(),
         started_at: Timestamp::UNIX_EPOCH,
+        pid: None,
         ended_at: None,
     };
     update(&mut m, event(11, EventKind::SessionStarted { session }));

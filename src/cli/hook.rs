@@ -101,6 +101,9 @@ fn environment(adapter: &dyn Adapter) -> HookEnv {
             .and_then(std::env::var_os)
             .filter(|dir| !dir.is_empty())
             .map(PathBuf::from),
+        pid: adapter
+            .pid_variable()
+            .and_then(|name| std::env::var(name).ok()?.parse().ok()),
         // No two hook processes share both.
         nonce: format!("{}-{}", std::process::id(), now.as_nanos()),
     }

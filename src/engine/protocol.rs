@@ -234,6 +234,9 @@ pub struct HookCall {
     pub session: String,
     /// The directory the agent was started in, as far as it says so.
     pub project_dir: PathBuf,
+    /// The agent's process, where it says so.
+    #[serde(default)]
+    pub pid: Option<u32>,
     pub what: HookEvent,
 }
 

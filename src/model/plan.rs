@@ -162,6 +162,9 @@ pub struct Session {
     /// The project directory as the agent sees it; patterns are anchored here.
     pub root: PathBuf,
     pub started_at: Timestamp,
+    /// The agent's process, where it says so.
+    #[serde(default)]
+    pub pid: Option<u32>,
     #[serde(default)]
     pub ended_at: Option<Timestamp>,
 }

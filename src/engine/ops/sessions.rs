@@ -24,13 +24,14 @@ impl Core {
             agent,
             session,
             project_dir,
+            pid,
             what,
         } = call;
         if what == HookEvent::SessionEnd {
             self.end_session(&agent, &session, out);
             return reply(None, Verdict::allow());
         }
-        let session = self.bind(&agent, &session, &project_dir, out);
+        let session = self.bind(&agent, &session, &project_dir, pid, out);
         let plan = session.plan;
         match what {
             HookEvent::SessionStart => {
@@ -72,7 +73,14 @@ impl Core {
     }
 
     /// The session's record, bound to its plan; made when it is new or its plan is over.
-    fn bind(&mut self, agent: &str, session: &str, dir: &Path, out: &mut Batch) -> Session {
+    fn bind(
+        &mut self,
+        agent: &str,
+        session: &str,
+        dir: &Path,
+        pid: Option<u32>,
+        out: &mut Batch,
+    ) -> Session {
         let key = (agent.to_owned(), session.to_owned());
         let known = self.state.sessions.get(&key).cloned();
         if let Some(known) = &known {
@@ -98,7 +106,7 @@ impl Core {
             .filter(|id| self.continues(*id))
         {
             Some(own) if self.chosen_plan(&project).is_none() => own,
-            _ => self.plan_for(agent, &project, out),
+            _ => self.plan_for(agent, &project, pid, out),
         };
         let session = Session {
             agent: agent.to_owned(),
@@ -107,6 +115,7 @@ impl Core {
             project,
             root,
             started_at: known.map_or_else(Timestamp::now, |k| k.started_at),
+            pid,
             ended_at: None,
         };
         self.emit(
@@ -139,16 +148,17 @@ impl Core {
         &mut self,
         agent: &str,
         project: &crate::model::ProjectName,
+        pid: Option<u32>,
         out: &mut Batch,
     ) -> PlanId {
         if let Some(chosen) = self.chosen_plan(project) {
             return chosen;
         }
+        // An agent that was killed said no goodbye: its process is gone, or runs this session.
         let at_work = |id: PlanId| {
-            self.state
-                .sessions
-                .values()
-                .any(|s| s.plan == id && s.is_live())
+            self.state.sessions.values().any(|s| {
+                s.plan == id && s.is_live() && (s.pid.is_none() || s.pid != pid && runs(s.pid))
+            })
         };
         let left = self
             .state
@@ -217,6 +227,14 @@ impl Core {
             self.change_plan(record, PlanChange::Completed, out);
         }
     }
+}
+
+/// Whether the process is there; one of another user counts as well.
+fn runs(pid: Option<u32>) -> bool {
+    let pid = pid
+        .and_then(|p| i32::try_from(p).ok())
+        .and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
 fn reply(plan_id: Option<PlanId>, verdict: Verdict) -> HookReply {

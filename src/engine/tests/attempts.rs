@@ -141,6 +141,43 @@ fn an_automatic_plan_with_strikes_is_continued_by_the_next_session() {
 }
 
 #[test]
+fn an_agent_that_was_killed_is_continued_and_one_that_runs_is_not() {
+    let mut w = World::new();
+    w.untouched(project(), "tests/t.py");
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let dead = child.id();
+    child.wait().unwrap();
+    let mut edit = |session: &str, pid: u32| {
+        let call = HookCall {
+            agent: "claude-code".into(),
+            session: session.into(),
+            project_dir: w.root.clone(),
+            pid: Some(pid),
+            what: HookEvent::Attempt(w.attempt_on("tests/t.py")),
+        };
+        let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {
+            panic!()
+        };
+        (reply.plan_id, reply.verdict.breaches[0].strike)
+    };
+    let alive = std::process::id();
+    let killed = edit("one", dead);
+    let restarted = edit("two", alive);
+    assert_eq!(
+        (restarted.0, restarted.1),
+        (killed.0, 2),
+        "killed without a goodbye"
+    );
+    assert_eq!(
+        edit("three", alive),
+        (killed.0, 3),
+        "the same process cannot run two"
+    );
+    let other = edit("four", 1);
+    assert!(other.0 != killed.0 && other.1 == 1, "at work at once");
+}
+
+#[test]
 fn choosing_a_plan_takes_over_a_running_session() {
     let mut w = World::new();
     w.only(project(), &["src/**"]);
@@ -161,6 +198,7 @@ fn the_project_directory_stays_though_the_agent_walks_away() {
         agent: "claude-code".into(),
         session: "s".into(),
         project_dir: w.root.join("src"),
+        pid: None,
         what: HookEvent::Attempt(attempt),
     };
     let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {

@@ -159,6 +159,7 @@ impl World {
             agent: "claude-code".into(),
             session: session.into(),
             project_dir: self.root.clone(),
+            pid: None,
             what,
         };
         match self.call(Call::Hook(call)).unwrap() {

@@ -120,6 +120,7 @@ async fn many_clients_at_once_lose_and_double_nothing() {
                 agent: "claude-code".into(),
                 session: format!("s{n}"),
                 project_dir: root,
+                pid: None,
                 what: HookEvent::Attempt(attempt),
             };
             session.call(&locations, Call::Hook(call), soon()).unwrap();
@@ -205,6 +206,7 @@ async fn an_allowed_attempt_is_answered_at_once_and_written_soon() {
             agent: "claude-code".into(),
             session: "s".into(),
             project_dir: w.root.clone(),
+            pid: None,
             what: HookEvent::Attempt(w.attempt_on("src/a.rs")),
         })
     };
