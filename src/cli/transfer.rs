@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    engine::protocol::ImportItem,
+    engine::{config::toml_fault, protocol::ImportItem},
     model::{
         Checkpoint, Invariant, Layer, LayerKind, LetterCheck, ModelError, NewInvariant, Scope,
         Severity,
@@ -130,16 +130,7 @@ pub fn import(text: &str, format: FileFormat, scope: &Scope) -> Result<Vec<Impor
     match format {
         FileFormat::Toml => match toml::from_str(text) {
             Ok(file) => whole(file),
-            Err(error) => {
-                let at = error.span().map_or(0, |s| s.start).min(text.len());
-                let before = text.get(..at).unwrap_or_default();
-                let line = before.matches('\n').count() + 1;
-                let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-                Err(format!(
-                    "line {line}, column {column}: {}",
-                    error.message().trim_end()
-                ))
-            }
+            Err(error) => Err(toml_fault(text, &error)),
         },
         FileFormat::Json => match serde_json::from_str(text) {
             Ok(file) => whole(file),

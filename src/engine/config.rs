@@ -104,16 +104,23 @@ impl Config {
     /// What TOML or a field does not allow, with line and column.
     pub fn parse(text: &str, path: &Path) -> Result<Self, EngineError> {
         toml::from_str(text).map_err(|error| {
-            let before = &text[..error.span().map_or(0, |s| s.start).min(text.len())];
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
             EngineError::Failed(format!(
-                "{}, line {line}, column {column}: {}; mend the line, or remove it to use the default",
+                "{}, {}; mend the line, or remove it to use the default",
                 path.display(),
-                error.message().trim_end()
+                toml_fault(text, &error)
             ))
         })
     }
+}
+
+/// What TOML found wrong, as `line 2, column 13: …`.
+pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
+    let at = error.span().map_or(0, |s| s.start).min(text.len());
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    let message = error.message().trim_end();
+    format!("line {line}, column {column}: {message}")
 }
 
 #[cfg(test)]

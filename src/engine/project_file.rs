@@ -10,7 +10,7 @@ use std::{
 use serde::Deserialize;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
-use super::EngineError;
+use super::{EngineError, config::toml_fault};
 use crate::{
     model::{
         Checkpoint, Invariant, InvariantId, Layer, LayerKind, LetterCheck, Origin, ProjectName,
@@ -130,16 +130,7 @@ pub fn read(root: &Path) -> Result<ProjectFile, String> {
 /// # Errors
 /// The first fault, with line and column or with the number of the entry.
 pub fn parse(text: &str) -> Result<ProjectFile, String> {
-    let file: FileRepr = toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |s| s.start).min(text.len());
-        let before = text.get(..at).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        format!(
-            "line {line}, column {column}: {}",
-            error.message().trim_end()
-        )
-    })?;
+    let file: FileRepr = toml::from_str(text).map_err(|error| toml_fault(text, &error))?;
     let mut entries = Vec::with_capacity(file.invariants.len());
     for (number, repr) in file.invariants.into_iter().enumerate() {
         let entry = entry(repr).map_err(|e| format!("invariant {}: {e}", number + 1))?;
