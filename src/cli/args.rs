@@ -78,6 +78,8 @@ pub enum Command {
     Action(ActionCommand),
     /// Hold changed paths against the letter invariants: for CI and pre-commit.
     Check(CheckArgs),
+    /// What would happen to a change of a path, and why; nothing is counted.
+    Explain(ExplainArgs),
     /// Write all invariants to a file or to stdout; `--format toml` (the default) and `json` keep
     /// everything, `yaml` is writ's list of what is active.
     Export(ExportArgs),
@@ -153,6 +155,7 @@ impl Command {
             Self::Action(ActionCommand::Show(_)) => "action show",
             Self::Action(ActionCommand::Remove(_)) => "action remove",
             Self::Check(_) => "check",
+            Self::Explain(_) => "explain",
             Self::Export(_) => "export",
             Self::Import(_) => "import",
             Self::Config => "config",
@@ -448,6 +451,16 @@ pub struct CheckArgs {
     /// All that differs from a revision, untracked files too.
     #[arg(long, value_name = "REV", group = "what")]
     pub base: Option<String>,
+    /// The plan whose effective set counts; by default the current one, else the project's.
+    #[arg(long, value_name = "ID")]
+    pub plan: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The path, as an agent would write it.
+    #[arg(long, value_name = "P")]
+    pub path: PathBuf,
     /// The plan whose effective set counts; by default the current one, else the project's.
     #[arg(long, value_name = "ID")]
     pub plan: Option<String>,

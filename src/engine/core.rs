@@ -155,6 +155,12 @@ impl Core {
             Call::ActionRemove { name } => self.action_remove(name, out),
             Call::ActionList => Ok(Reply::Actions(self.action_list())),
             Call::Import { items } => self.import(items, out),
+            Call::Explain {
+                of,
+                root,
+                path,
+                cwd,
+            } => self.explain(of, &root, &path, &cwd),
             Call::Check { of, root, paths } => self.check(of, &root, &paths),
             Call::Enforce {
                 plan,

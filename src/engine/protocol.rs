@@ -11,7 +11,8 @@ use crate::{
     model::{
         Action, ActionName, Attempt, Decision, Enforcement, Event, Invariant, InvariantId,
         InvariantPatch, ModelError, NewInvariant, Plan, PlanId, Project, ProjectName,
-        ReconciliationResult, Scope, Session, Severity, Strike, Transition, Verdict, Violation,
+        ReconciliationResult, Scope, Session, Severity, Strike, Transition, Verdict, VerdictKind,
+        Violation,
     },
     rules::glob::GlobError,
     store::{LogReport, StoreError},
@@ -127,6 +128,13 @@ pub enum Call {
         root: PathBuf,
         paths: Vec<CheckPath>,
     },
+    /// Explains what would happen to a change of a path.
+    Explain {
+        of: EffectiveOf,
+        root: PathBuf,
+        path: PathBuf,
+        cwd: PathBuf,
+    },
     Enforce {
         plan: PlanRef,
         violated: Vec<String>,
@@ -159,7 +167,9 @@ impl Call {
         let dir = match self {
             Self::Add { cwd, .. } => cwd,
             Self::ProjectOf { dir } => dir,
-            Self::ProjectBind { root, .. } | Self::Check { root, .. } => root,
+            Self::ProjectBind { root, .. }
+            | Self::Check { root, .. }
+            | Self::Explain { root, .. } => root,
             Self::Hook(call) => &call.project_dir,
             Self::Effective {
                 of: EffectiveOf::Plan(plan),
@@ -215,6 +225,31 @@ pub struct Offence {
     pub scope: Scope,
     pub severity: Severity,
     pub allowed: String,
+}
+
+/// What was asked about a path, and the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub invariant_id: InvariantId,
+    pub text: String,
+    #[serde(flatten)]
+    pub scope: Scope,
+    pub holds: bool,
+    /// What would be allowed instead.
+    pub allowed: String,
+}
+
+/// What would happen to a change of one path, and why. Nothing is counted or recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// The action signature: the canonical target.
+    pub signature: String,
+    /// Every place that the path means, relative to the project where it lies inside.
+    pub places: Vec<PathBuf>,
+    pub scratch: bool,
+    pub asked: Vec<Asked>,
+    /// The verdict of a first attempt.
+    pub verdict: VerdictKind,
 }
 
 /// An action and how many invariants it carries.
@@ -343,6 +378,7 @@ pub enum Reply {
         checked: usize,
         offences: Vec<Offence>,
     },
+    Explained(Box<Explained>),
     Reconciled(Box<ReconciliationResult>),
     Violation(Box<Violation>),
     Violations(Vec<Violation>),

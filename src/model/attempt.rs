@@ -119,8 +119,8 @@ pub struct Strike {
     pub nonces: Vec<String>,
 }
 
-/// The answer to an attempt in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The answer to an attempt in one word, mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
     Allow,

@@ -279,6 +279,45 @@ fn the_projects_file_works_from_the_command_line_and_from_the_hook() {
     assert!(reason.contains("invar.toml, line 2, column 1"), "{reason}");
 }
 
+#[test]
+fn explaining_asks_every_rule_and_counts_nothing() {
+    let w = World::new();
+    std::os::unix::fs::symlink("../tests", w.project.join("src/link")).unwrap();
+    w.ok(&["add", "--no-edits-outside", "src/**"]);
+    w.ok(&[
+        "add",
+        "--untouched",
+        "tests/t.py",
+        "--on-invariant-breach",
+        "halt",
+    ]);
+    w.ok(&["add", "--severity", "warning", "--untouched", "src/old.rs"]);
+    for (path, verdict, broken) in [
+        ("src/a.rs", "allow", 0),
+        ("src/old.rs", "warn", 1),
+        ("README.md", "deny", 1),
+        ("src/link/t.py", "halt", 2),
+    ] {
+        let data = w.data(&["explain", "--path", path]);
+        let explained = &data["explained"];
+        assert_eq!(explained["verdict"], verdict, "{path}");
+        let asked = explained["asked"].as_array().unwrap();
+        assert_eq!(
+            asked.iter().filter(|a| a["holds"] == false).count(),
+            broken,
+            "{path}"
+        );
+        assert!(asked.len() > 3, "invar's own are asked too");
+    }
+    let data = w.data(&["explain", "--path", "src/link/t.py"]);
+    assert_eq!(data["explained"]["signature"], "path:tests/t.py");
+    assert_eq!(
+        data["explained"]["places"],
+        json!(["tests/t.py", "src/link/t.py"])
+    );
+    assert_eq!(w.data(&["strikes"])["strikes"], json!([]));
+}
+
 fn git(folder: &Path, args: &[&str]) {
     let output = Command::new("git")
         .arg("-C")

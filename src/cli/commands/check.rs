@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     super::{
         Context,
-        args::CheckArgs,
+        args::{CheckArgs, ExplainArgs},
         exit,
         output::{Done, Failure},
     },
@@ -18,10 +18,10 @@ use super::{
 use crate::{
     engine::{
         Call, Reply,
-        protocol::{CheckPath, EffectiveOf, Offence},
+        protocol::{Asked, CheckPath, EffectiveOf, Offence},
         state::project_root,
     },
-    model::Severity,
+    model::{Severity, visible},
 };
 
 pub(super) fn check(context: &mut Context, args: CheckArgs) -> Outcome {
@@ -79,6 +79,49 @@ pub(super) fn check(context: &mut Context, args: CheckArgs) -> Outcome {
         done.exit = exit::BLOCKED;
     }
     Ok(done)
+}
+
+pub(super) fn explain(context: &mut Context, args: ExplainArgs) -> Outcome {
+    let here = cwd()?;
+    let of = match args.plan {
+        Some(plan) => EffectiveOf::Plan(plan_ref(plan)?),
+        None => current(context)?,
+    };
+    let root = project_root(&here);
+    let call = Call::Explain {
+        of,
+        root,
+        path: args.path,
+        cwd: here,
+    };
+    let reply = context.call(call)?;
+    let Reply::Explained(explained) = reply else {
+        return Err(unexpected(&reply));
+    };
+    let places: Vec<String> = explained
+        .places
+        .iter()
+        .map(|p| visible(&p.to_string_lossy()).into_owned())
+        .collect();
+    let mut text = format!(
+        "a change of {} would be: {}\n",
+        places.join(" and "),
+        explained.verdict
+    );
+    if explained.scratch {
+        text.push_str("it lies in a scratch folder, which is nobody's business\n");
+    }
+    let row = |asked: &Asked| {
+        let answer = if asked.holds { "holds" } else { "breaks" };
+        vec![
+            answer.to_owned(),
+            asked.text.clone(),
+            asked.scope.to_string(),
+        ]
+    };
+    let rows: Vec<_> = explained.asked.iter().map(row).collect();
+    text.push_str(&table(&["ANSWER", "INVARIANT", "SCOPE"], &rows));
+    Ok(Done::new(text, json!({"explained": explained})))
 }
 
 /// The paths that git says have changed; a rename counts on both sides.

@@ -55,6 +55,7 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Plan(command) => plans::plan(context, command),
         Command::Project(command) => plans::project(context, command),
         Command::Action(command) => actions::action(context, command),
+        Command::Explain(args) => check::explain(context, args),
         Command::Check(args) => check::check(context, args),
         Command::Export(args) => files::export(context, args, output),
         Command::Import(args) => files::import(context, args),
