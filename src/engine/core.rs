@@ -43,6 +43,12 @@ pub(super) struct Uncheckable {
     pub error: GlobError,
 }
 
+impl From<Uncheckable> for EngineError {
+    fn from(fault: Uncheckable) -> Self {
+        Self::Invalid(format!("invariant {}: {}", fault.invariant, fault.error))
+    }
+}
+
 /// Decides calls on a [`State`].
 pub struct Core {
     pub(super) state: State,
@@ -267,14 +273,25 @@ impl Core {
             .get(&plan)
             .map(|p| self.merged(p))
             .unwrap_or_default();
-        let letters: Vec<Arc<Keyed>> = self
-            .built_in
-            .iter()
-            .chain(&merged.effective)
+        let root = Root::new(root);
+        let (letters, set) =
+            self.letter_set(self.built_in.iter().chain(&merged.effective), &root)?;
+        let compiled = Arc::new(Compiled { root, letters, set });
+        self.compiled.insert(key, Arc::clone(&compiled));
+        Ok(compiled)
+    }
+
+    /// Compiles the letter checks among `invariants` for a project directory; the first part
+    /// says what each stands for.
+    pub(super) fn letter_set<'a>(
+        &self,
+        invariants: impl Iterator<Item = &'a Arc<Keyed>>,
+        root: &Root,
+    ) -> Result<(Vec<Arc<Keyed>>, LetterSet), Uncheckable> {
+        let letters: Vec<Arc<Keyed>> = invariants
             .filter(|k| k.invariant.layer.letter().is_some())
             .cloned()
             .collect();
-        let root = Root::new(root);
         let env = PatternEnv {
             home: Some(&self.home),
             fold_case: root.fold_case,
@@ -284,9 +301,7 @@ impl Core {
             invariant: letters[index].invariant.id,
             error,
         })?;
-        let compiled = Arc::new(Compiled { root, letters, set });
-        self.compiled.insert(key, Arc::clone(&compiled));
-        Ok(compiled)
+        Ok((letters, set))
     }
 
     fn effective(&self, of: EffectiveOf) -> Result<EffectiveSet, EngineError> {

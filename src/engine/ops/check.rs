@@ -9,10 +9,7 @@ use super::super::{
     places::{self, Root},
     protocol::{Asked, CheckPath, EffectiveOf, Explained, Offence},
 };
-use crate::{
-    model::{Remedy, Severity, Signature, VerdictKind},
-    rules::letter::{LetterSet, PatternEnv},
-};
+use crate::model::{Remedy, Severity, Signature, VerdictKind};
 
 impl Core {
     /// invar's own invariants do not count: they are about agents, and people change those files.
@@ -23,23 +20,8 @@ impl Core {
         paths: &[CheckPath],
     ) -> Result<Reply, EngineError> {
         let (_, merged) = self.merged_for(of)?;
-        let letters: Vec<_> = merged
-            .effective
-            .iter()
-            .filter(|k| k.invariant.layer.letter().is_some())
-            .collect();
         let root = Root::new(root);
-        let env = PatternEnv {
-            home: Some(&self.home),
-            fold_case: root.fold_case,
-        };
-        let checks = letters.iter().filter_map(|k| k.invariant.layer.letter());
-        let set = LetterSet::compile(checks, env).map_err(|(index, error)| {
-            EngineError::Invalid(format!(
-                "invariant {}: {error}",
-                letters[index].invariant.id
-            ))
-        })?;
+        let (letters, set) = self.letter_set(merged.effective.iter(), &root)?;
         let mut offences = Vec::new();
         for checked in paths {
             let found = places::find(
@@ -79,24 +61,9 @@ impl Core {
         cwd: &Path,
     ) -> Result<Reply, EngineError> {
         let (_, merged) = self.merged_for(of)?;
-        let letters: Vec<_> = self
-            .built_in
-            .iter()
-            .chain(&merged.effective)
-            .filter(|k| k.invariant.layer.letter().is_some())
-            .collect();
         let root = Root::new(root);
-        let env = PatternEnv {
-            home: Some(&self.home),
-            fold_case: root.fold_case,
-        };
-        let checks = letters.iter().filter_map(|k| k.invariant.layer.letter());
-        let set = LetterSet::compile(checks, env).map_err(|(index, error)| {
-            EngineError::Invalid(format!(
-                "invariant {}: {error}",
-                letters[index].invariant.id
-            ))
-        })?;
+        let (letters, set) =
+            self.letter_set(self.built_in.iter().chain(&merged.effective), &root)?;
         let found = places::find(path, cwd, &root, Some(&self.home), &self.scratch);
         let broken = found.broken(&set, false);
         let mut verdict = VerdictKind::Allow;
