@@ -54,9 +54,9 @@ impl Core {
         if !changes {
             return Verdict::allow();
         }
+        let tool = crate::model::visible(&attempt.tool);
         let unreadable = self.state.unreadable.first().map(String::as_str);
         if let Some(fault) = unreadable.or_else(|| self.file_fault(&session.root)) {
-            let tool = crate::model::visible(&attempt.tool);
             return Verdict::deny(format!(
                 "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend that."
             ));
@@ -65,10 +65,8 @@ impl Core {
             Ok(compiled) => compiled,
             Err(fault) => {
                 return Verdict::deny(format!(
-                    "invar denied this {}: invariant {} cannot be checked ({}). A person must mend it.",
-                    crate::model::visible(&attempt.tool),
-                    fault.invariant,
-                    fault.error
+                    "invar denied this {tool}: invariant {} cannot be checked ({}). A person must mend it.",
+                    fault.invariant, fault.error
                 ));
             }
         };
@@ -90,7 +88,7 @@ impl Core {
         if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn)
             && let Err(why) = self.start_executing(session.plan, out)
         {
-            return Verdict::deny(format!("invar denied this {}: {why}", attempt.tool));
+            return Verdict::deny(format!("invar denied this {tool}: {why}"));
         }
         let reason = match verdict {
             VerdictKind::Allow => String::new(),

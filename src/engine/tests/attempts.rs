@@ -310,4 +310,8 @@ fn an_automatic_plan_that_may_not_start_denies_changes_and_says_why() {
         "{}",
         reply.verdict.reason
     );
+    let mut attempt = w.attempt_on("src/a.rs");
+    attempt.tool = "Edit\u{1b}[2J".into();
+    let reason = w.hook("s", HookEvent::Attempt(attempt)).verdict.reason;
+    assert!(reason.contains("Edit<U+001B>[2J"), "{reason}");
 }
