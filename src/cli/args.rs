@@ -46,20 +46,8 @@ pub enum Format {
 pub enum Command {
     /// See a scripted run, really enforced, on a throw-away store.
     Demo(DemoArgs),
-    /// Add an invariant.
-    Add(AddArgs),
-    /// List invariants; with --effective, what is in force after the merge.
-    List(ListArgs),
-    /// Show one invariant in full.
-    Show(IdArg),
-    /// Change an invariant; it keeps its id and its history.
-    Edit(EditArgs),
-    /// Remove an invariant; `restore` brings it back.
-    Remove(RemoveArgs),
-    /// Bring a removed invariant back.
-    Restore(IdArg),
-    /// All revisions of an invariant.
-    History(IdArg),
+    #[command(flatten)]
+    Short(InvariantCommand),
     /// Take the last change of an invariant back.
     Undo,
     /// Do the change that was undone last again.
@@ -129,13 +117,7 @@ impl Command {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Demo(_) => "demo",
-            Self::Add(_) | Self::Invariant(InvariantCommand::Add(_)) => "add",
-            Self::List(_) | Self::Invariant(InvariantCommand::List(_)) => "list",
-            Self::Show(_) | Self::Invariant(InvariantCommand::Show(_)) => "show",
-            Self::Edit(_) | Self::Invariant(InvariantCommand::Edit(_)) => "edit",
-            Self::Remove(_) | Self::Invariant(InvariantCommand::Remove(_)) => "remove",
-            Self::Restore(_) | Self::Invariant(InvariantCommand::Restore(_)) => "restore",
-            Self::History(_) | Self::Invariant(InvariantCommand::History(_)) => "history",
+            Self::Short(command) | Self::Invariant(command) => command.name(),
             Self::Undo => "undo",
             Self::Redo => "redo",
             Self::Plan(PlanCommand::Use(_)) => "plan use",
@@ -196,6 +178,21 @@ pub enum InvariantCommand {
     Restore(IdArg),
     /// All revisions of an invariant.
     History(IdArg),
+}
+
+impl InvariantCommand {
+    /// The command's name in JSON, in its short spelling.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Add(_) => "add",
+            Self::List(_) => "list",
+            Self::Show(_) => "show",
+            Self::Edit(_) => "edit",
+            Self::Remove(_) => "remove",
+            Self::Restore(_) => "restore",
+            Self::History(_) => "history",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

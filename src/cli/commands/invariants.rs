@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         Context,
-        args::{AddArgs, EditArgs, LayerArgs, ListArgs, RemoveArgs, ScopeArgs},
+        args::{AddArgs, EditArgs, InvariantCommand, LayerArgs, ListArgs, RemoveArgs, ScopeArgs},
         exit,
         output::{Done, Failure, confirm},
     },
@@ -110,7 +110,20 @@ impl LayerArgs {
     }
 }
 
-pub(super) fn add(context: &mut Context, args: AddArgs) -> Outcome {
+/// Both spellings: `invar add …` and `invar invariant add …`.
+pub(super) fn invariant(context: &mut Context, command: InvariantCommand) -> Outcome {
+    match command {
+        InvariantCommand::Add(args) => add(context, args),
+        InvariantCommand::List(args) => list(context, args),
+        InvariantCommand::Show(arg) => show(context, arg.id),
+        InvariantCommand::Edit(args) => edit(context, args),
+        InvariantCommand::Remove(args) => remove(context, args),
+        InvariantCommand::Restore(arg) => restore(context, arg.id),
+        InvariantCommand::History(arg) => history(context, arg.id),
+    }
+}
+
+fn add(context: &mut Context, args: AddArgs) -> Outcome {
     let (scope, plan) = match args.scope.wanted()? {
         Some(Wanted::Scope(scope)) => (scope, None),
         Some(Wanted::Plan(plan)) => (Scope::Global, Some(plan)),
@@ -142,7 +155,7 @@ pub(super) fn add(context: &mut Context, args: AddArgs) -> Outcome {
     }
 }
 
-pub(super) fn edit(context: &mut Context, args: EditArgs) -> Outcome {
+fn edit(context: &mut Context, args: EditArgs) -> Outcome {
     let scope = match args.scope.wanted()? {
         Some(Wanted::Scope(scope)) => Some(scope),
         Some(Wanted::Plan(plan)) => match context.call(Call::PlanShow { plan })? {
@@ -172,7 +185,7 @@ pub(super) fn edit(context: &mut Context, args: EditArgs) -> Outcome {
     changed(context.call(Call::Edit { id: args.id, patch })?, "changed")
 }
 
-pub(super) fn remove(context: &mut Context, args: RemoveArgs) -> Outcome {
+fn remove(context: &mut Context, args: RemoveArgs) -> Outcome {
     if !args.yes {
         let Reply::Invariant(invariant) = context.call(Call::Show {
             id: args.id.clone(),
@@ -204,7 +217,7 @@ pub(super) fn remove(context: &mut Context, args: RemoveArgs) -> Outcome {
     changed(context.call(Call::Remove { id: args.id })?, "removed")
 }
 
-pub(super) fn restore(context: &mut Context, id: String) -> Outcome {
+fn restore(context: &mut Context, id: String) -> Outcome {
     changed(context.call(Call::Restore { id })?, "restored")
 }
 
@@ -239,7 +252,7 @@ pub(super) fn journal(context: &mut Context, call: Call, word: &str) -> Outcome 
     Ok(Done::new(text, json!({"invariants": invariants})))
 }
 
-pub(super) fn show(context: &mut Context, id: String) -> Outcome {
+fn show(context: &mut Context, id: String) -> Outcome {
     let Reply::Invariant(i) = context.call(Call::Show { id })? else {
         return Err(Failure::Failed(
             "the engine did not show the invariant; try again".into(),
@@ -282,7 +295,7 @@ pub(super) fn show(context: &mut Context, id: String) -> Outcome {
     Ok(Done::new(text, json!({"invariant": i})))
 }
 
-pub(super) fn history(context: &mut Context, id: String) -> Outcome {
+fn history(context: &mut Context, id: String) -> Outcome {
     let Reply::Invariants(revisions) = context.call(Call::History { id })? else {
         return Err(Failure::Failed(
             "the engine gave no history; try again".into(),
@@ -304,7 +317,7 @@ pub(super) fn history(context: &mut Context, id: String) -> Outcome {
     Ok(Done::new(text, json!({"revisions": revisions})))
 }
 
-pub(super) fn list(context: &mut Context, args: ListArgs) -> Outcome {
+fn list(context: &mut Context, args: ListArgs) -> Outcome {
     let filter = match &args.regex {
         Some(text) => Some(Filter::new(text, FilterMode::Regex)?),
         None => None,

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{
     Context,
-    args::{Cli, Command, InvariantCommand, LogCommand},
+    args::{Cli, Command, LogCommand},
     output::{Done, Failure, Output},
 };
 use crate::{
@@ -29,26 +29,8 @@ type Outcome = Result<Done, Failure>;
 /// Runs one command.
 pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output) -> Outcome {
     match command {
-        Command::Add(args) | Command::Invariant(InvariantCommand::Add(args)) => {
-            invariants::add(context, args)
-        }
-        Command::List(args) | Command::Invariant(InvariantCommand::List(args)) => {
-            invariants::list(context, args)
-        }
-        Command::Show(arg) | Command::Invariant(InvariantCommand::Show(arg)) => {
-            invariants::show(context, arg.id)
-        }
-        Command::Edit(args) | Command::Invariant(InvariantCommand::Edit(args)) => {
-            invariants::edit(context, args)
-        }
-        Command::Remove(args) | Command::Invariant(InvariantCommand::Remove(args)) => {
-            invariants::remove(context, args)
-        }
-        Command::Restore(arg) | Command::Invariant(InvariantCommand::Restore(arg)) => {
-            invariants::restore(context, arg.id)
-        }
-        Command::History(arg) | Command::Invariant(InvariantCommand::History(arg)) => {
-            invariants::history(context, arg.id)
+        Command::Short(command) | Command::Invariant(command) => {
+            invariants::invariant(context, command)
         }
         Command::Undo => invariants::journal(context, Call::Undo, "undone"),
         Command::Redo => invariants::journal(context, Call::Redo, "done again"),

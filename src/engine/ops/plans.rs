@@ -14,6 +14,7 @@ use super::super::{
     protocol::PlanRef,
     state::{project_root, promoted},
 };
+use super::reconcile::Survey;
 use crate::{
     model::{
         ActionName, EventKind, InvariantId, Phase, PhaseState, Plan, PlanChange, PlanId, Project,
@@ -147,14 +148,17 @@ impl Core {
     ) -> Result<ReconciliationResult, EngineError> {
         let plan = self.state.plans[&id].clone();
         check_order(&plan, transition)?;
-        if let Err(error) = self.ready_to_reconcile(&plan, transition) {
-            let mut plan = plan;
-            plan.state = PhaseState::Blocked;
-            plan.blocked = Some(transition);
-            self.change_plan(plan, PlanChange::Blocked { transition }, out);
-            return Err(error);
-        }
-        let (result, reasons) = self.reconcile(&plan, Some(transition), out);
+        let survey = match self.survey_for(&plan, transition) {
+            Ok(survey) => survey,
+            Err(error) => {
+                let mut plan = plan;
+                plan.state = PhaseState::Blocked;
+                plan.blocked = Some(transition);
+                self.change_plan(plan, PlanChange::Blocked { transition }, out);
+                return Err(error);
+            }
+        };
+        let (result, reasons) = self.record(&plan, Some(transition), survey, out);
         let mut plan = self.state.plans[&id].clone();
         if !result.success {
             plan.state = PhaseState::Blocked;
@@ -181,9 +185,9 @@ impl Core {
         Ok(result)
     }
 
-    /// Whether all invariants are there and can be merged in time (the seeds' operational
-    /// failures, which block as well).
-    fn ready_to_reconcile(&self, plan: &Plan, transition: Transition) -> Result<(), EngineError> {
+    /// The survey for a transition, when all invariants are there and it was made in time (the
+    /// seeds' operational failures, which block as well).
+    fn survey_for(&self, plan: &Plan, transition: Transition) -> Result<Survey, EngineError> {
         let mut faults = self.state.unreadable.clone();
         faults.extend(self.file_faults(&plan.project));
         if !faults.is_empty() {
@@ -195,8 +199,7 @@ impl Core {
         }
         let limit = Duration::from_secs(self.reconcile_seconds.into());
         let start = Instant::now();
-        let merged = self.merged(plan);
-        self.evaluate(plan, &merged);
+        let survey = self.survey(plan);
         if start.elapsed() > limit {
             return Err(EngineError::ReconciliationTimeout {
                 plan_id: plan.id,
@@ -204,7 +207,7 @@ impl Core {
                 seconds: self.reconcile_seconds,
             });
         }
-        Ok(())
+        Ok(survey)
     }
 
     pub(crate) fn plan_resume(

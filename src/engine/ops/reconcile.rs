@@ -13,7 +13,25 @@ use crate::{
     store::Batch,
 };
 
+/// What one reconciliation found, before it is recorded.
+pub(super) struct Survey {
+    merged: Merged,
+    violated_ids: Vec<InvariantId>,
+    reasons: Vec<String>,
+}
+
 impl Core {
+    /// Collects, merges and evaluates; records nothing.
+    pub(super) fn survey(&self, plan: &Plan) -> Survey {
+        let merged = self.merged(plan);
+        let (violated_ids, reasons) = self.evaluate(plan, &merged);
+        Survey {
+            merged,
+            violated_ids,
+            reasons,
+        }
+    }
+
     /// Runs one reconciliation of `plan` and records it. The second part says in sentences what
     /// blocks; it is empty when the reconciliation succeeded.
     pub(crate) fn reconcile(
@@ -22,8 +40,23 @@ impl Core {
         transition: Option<Transition>,
         out: &mut Batch,
     ) -> (ReconciliationResult, Vec<String>) {
-        let merged = self.merged(plan);
-        let (violated_ids, reasons) = self.evaluate(plan, &merged);
+        let survey = self.survey(plan);
+        self.record(plan, transition, survey, out)
+    }
+
+    /// Records what a reconciliation found, as [`Core::reconcile`] gives it.
+    pub(super) fn record(
+        &mut self,
+        plan: &Plan,
+        transition: Option<Transition>,
+        survey: Survey,
+        out: &mut Batch,
+    ) -> (ReconciliationResult, Vec<String>) {
+        let Survey {
+            merged,
+            violated_ids,
+            reasons,
+        } = survey;
         let success = reasons.is_empty();
         let decision_id = DecisionId(self.new_id());
         let now = Timestamp::now();
@@ -118,7 +151,7 @@ impl Core {
 
     /// What keeps the effective set from holding: open violations, checks that cannot be run,
     /// and layers that nobody answers for.
-    pub(crate) fn evaluate(&self, plan: &Plan, merged: &Merged) -> (Vec<InvariantId>, Vec<String>) {
+    fn evaluate(&self, plan: &Plan, merged: &Merged) -> (Vec<InvariantId>, Vec<String>) {
         let mut ids: Vec<InvariantId> = Vec::new();
         let mut reasons = Vec::new();
         let mut add = |id, reason: String| {
