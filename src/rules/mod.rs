@@ -6,3 +6,4 @@ pub mod letter;
 pub mod merge;
 pub mod normalise;
 pub mod path;
+pub mod shell;

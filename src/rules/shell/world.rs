@@ -1,0 +1,227 @@
+//! What is known while a line runs: words after expansion, and the shell's state.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use super::{Surroundings, Target};
+
+/// A part of a word after expansion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    Text(String),
+    /// Unquoted pattern signs, with the text around them.
+    Glob(String),
+    /// Anything at all.
+    Unknown,
+}
+
+/// One argument after expansion, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Field(pub Vec<Part>);
+
+impl Field {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self(vec![Part::Text(text.into())])
+    }
+
+    pub(super) fn unknown() -> Self {
+        Self(vec![Part::Unknown])
+    }
+
+    pub(super) fn push(&mut self, part: Part) {
+        match (self.0.last_mut(), part) {
+            (Some(Part::Text(before)), Part::Text(more)) => before.push_str(&more),
+            (Some(Part::Unknown), Part::Unknown) => {}
+            (_, Part::Text(text)) if text.is_empty() => {}
+            (_, part) => self.0.push(part),
+        }
+    }
+
+    pub(super) fn join(mut self, more: Self) -> Self {
+        more.0.into_iter().for_each(|part| self.push(part));
+        self
+    }
+
+    /// The whole text, when all of it is known. Pattern signs that were not expanded stand for
+    /// themselves.
+    pub(super) fn known(&self) -> Option<String> {
+        self.0
+            .iter()
+            .try_fold(String::new(), |mut text, part| match part {
+                Part::Text(more) | Part::Glob(more) => {
+                    text.push_str(more);
+                    Some(text)
+                }
+                Part::Unknown => None,
+            })
+    }
+
+    /// The text before the first part that is not known.
+    pub(super) fn start(&self) -> String {
+        let known = self.0.iter().map_while(|part| match part {
+            Part::Text(text) | Part::Glob(text) => Some(text.as_str()),
+            Part::Unknown => None,
+        });
+        known.collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.known().is_some_and(|text| text.is_empty())
+    }
+
+    /// Everything after the first `bytes` bytes of the known start.
+    pub(super) fn skip(&self, bytes: usize) -> Self {
+        let mut left = bytes;
+        let mut out = Self::default();
+        for part in &self.0 {
+            match part {
+                Part::Text(text) | Part::Glob(text) if left > 0 => {
+                    let cut = left.min(text.len());
+                    left -= cut;
+                    out.push(Part::Text(text.get(cut..).unwrap_or_default().to_owned()));
+                }
+                part => out.push(part.clone()),
+            }
+        }
+        out
+    }
+
+    /// What follows the last slash.
+    pub(super) fn file_name(&self) -> Self {
+        if let Some(text) = self.known() {
+            let text = text.trim_end_matches('/');
+            return Self::text(text.rsplit('/').next().unwrap_or(text));
+        }
+        match self.0.last() {
+            Some(Part::Text(text) | Part::Glob(text)) => match text.rsplit_once('/') {
+                Some((_, name)) => Self::text(name),
+                None => Self(vec![Part::Unknown, Part::Text(text.clone())]),
+            },
+            _ => Self::unknown(),
+        }
+    }
+
+    /// What lies before the last slash.
+    pub(super) fn folder(&self) -> Self {
+        match self.known() {
+            Some(text) => match text.trim_end_matches('/').rsplit_once('/') {
+                Some(("", _)) => Self::text("/"),
+                Some((folder, _)) => Self::text(folder),
+                None => Self::text("."),
+            },
+            None => Self::unknown(),
+        }
+    }
+}
+
+/// A function or an alias of the line.
+#[derive(Debug)]
+pub(super) enum Callable {
+    Function(Box<brush_parser::ast::FunctionBody>),
+    Alias(String),
+}
+
+/// One state that the shell may be in.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    /// Absolute where it is known.
+    pub cwd: Field,
+    pub vars: BTreeMap<String, Vec<Field>>,
+    pub functions: BTreeMap<String, Rc<Callable>>,
+    /// `$1` and so on; `None` when not known.
+    pub positional: Option<Vec<Field>>,
+}
+
+impl PartialEq for World {
+    fn eq(&self, other: &Self) -> bool {
+        self.cwd == other.cwd
+            && self.vars == other.vars
+            && self.positional == other.positional
+            && self.functions.len() == other.functions.len()
+    }
+}
+
+impl World {
+    pub(super) fn start(at: &Surroundings<'_>) -> Self {
+        let path = |p: &Path| vec![Field::text(p.to_string_lossy())];
+        let mut vars = BTreeMap::from([
+            ("PWD".to_owned(), path(at.cwd)),
+            ("TMPDIR".to_owned(), path(at.scratch)),
+            ("IFS".to_owned(), vec![Field::text(" \t\n")]),
+        ]);
+        for name in [
+            "CLAUDE_PROJECT_DIR",
+            "GEMINI_PROJECT_DIR",
+            "CRUSH_PROJECT_DIR",
+        ] {
+            vars.insert(name.to_owned(), path(at.root));
+        }
+        if let Some(home) = at.home {
+            vars.insert("HOME".to_owned(), path(home));
+        }
+        Self {
+            cwd: Field::text(at.cwd.to_string_lossy()),
+            vars,
+            functions: BTreeMap::new(),
+            positional: None,
+        }
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Vec<Field>) {
+        self.vars.insert(name.to_owned(), value);
+    }
+
+    /// Moves to `dir`, seen from where the shell stands.
+    pub(super) fn enter(&mut self, dir: &Field) {
+        self.set("OLDPWD", vec![self.cwd.clone()]);
+        self.cwd = self.absolute(dir);
+        self.set("PWD", vec![self.cwd.clone()]);
+    }
+
+    /// The path seen from where the shell stands; not cleaned.
+    pub(super) fn absolute(&self, path: &Field) -> Field {
+        match path.0.first() {
+            Some(Part::Text(text) | Part::Glob(text)) if text.starts_with('/') => path.clone(),
+            // It may begin with a slash.
+            Some(Part::Unknown) => path.clone(),
+            _ => self.cwd.clone().join(Field::text("/")).join(path.clone()),
+        }
+    }
+
+    /// The absolute path, when all of it is known.
+    pub(super) fn path(&self, field: &Field) -> Option<PathBuf> {
+        let text = self.absolute(field).known()?;
+        text.starts_with('/').then(|| PathBuf::from(text))
+    }
+
+    /// What changing the path means.
+    pub(super) fn target(&self, field: &Field, delete: bool) -> Target {
+        match self.path(field) {
+            Some(path) if delete => Target::Delete(path),
+            Some(path) => Target::Change(path),
+            None => Target::Partial {
+                texts: texts(&self.absolute(field)),
+                delete,
+            },
+        }
+    }
+}
+
+/// The known texts, with an empty one where the beginning or the end is not known.
+fn texts(field: &Field) -> Vec<String> {
+    let mut texts = vec![String::new()];
+    for part in &field.0 {
+        match part {
+            Part::Text(text) | Part::Glob(text) => {
+                if let Some(last) = texts.last_mut() {
+                    last.push_str(text);
+                }
+            }
+            Part::Unknown => texts.push(String::new()),
+        }
+    }
+    texts
+}
