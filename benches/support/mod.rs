@@ -63,6 +63,7 @@ pub fn place() -> Place<'static> {
         absolute: b"/home/x/app/packages/p42/src/sync/loader.py",
         scratch: false,
         subtree: false,
+        holds_root: false,
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Adapter, Coverage, HookAnswer, HookEnv, Parsed, Refusal, Support, tools::effects_of_unknown,
+    Adapter, Coverage, HookAnswer, HookEnv, Parsed, Refusal, Support,
+    tools::{effects_of_unknown, only_reads},
 };
 use crate::{
     engine::protocol::{HookCall, HookEvent, HookReply},
@@ -273,7 +274,8 @@ fn attempt(fields: &Map<String, Value>, cwd: &str, env: &HookEnv) -> Result<Atte
         }],
         "Bash" | "PowerShell" | "Monitor" => {
             let command = text_field(input, "command").ok_or("command")?.to_owned();
-            vec![Effect::Opaque { command }]
+            let language = (tool == "PowerShell").then(|| "pwsh".to_owned());
+            vec![Effect::Opaque { command, language }]
         }
         "Glob" | "Grep" | "LS" => {
             let path = text_field(input, "path").unwrap_or(cwd);
@@ -282,10 +284,21 @@ fn attempt(fields: &Map<String, Value>, cwd: &str, env: &HookEnv) -> Result<Atte
         harmless if HARMLESS.contains(&harmless) => Vec::new(),
         other => effects_of_unknown(other, &Value::Object(input.clone())),
     };
+    // Sub-agents act through hooks of their own; what they change is found as theirs.
+    let declared = matches!(
+        tool,
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Read" | "Glob" | "Grep" | "LS"
+    ) || HARMLESS.contains(&tool);
+    let may_write = !declared && !only_reads(tool);
+    let background =
+        input.get("run_in_background") == Some(&Value::Bool(true)) || tool == "Monitor";
     Ok(Attempt {
         tool: tool.to_owned(),
         cwd: Path::new(cwd).to_owned(),
         effects,
+        call: text_field(fields, "tool_use_id").map(str::to_owned),
+        may_write,
+        background,
         subagent: text_field(fields, "agent_id").map(str::to_owned),
         nonce: Some(env.nonce.clone()).filter(|n| !n.is_empty()),
     })
@@ -347,7 +360,8 @@ mod tests {
         assert_eq!(
             effects("Bash", json!({"command": "ls"})),
             [Effect::Opaque {
-                command: "ls".into()
+                command: "ls".into(),
+                language: None
             }]
         );
         assert_eq!(

@@ -3,6 +3,7 @@
 
 mod claude_code;
 pub mod install;
+mod patch;
 mod tools;
 
 use std::path::PathBuf;

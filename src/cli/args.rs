@@ -66,7 +66,7 @@ pub enum Command {
     Action(ActionCommand),
     /// Hold changed paths against the letter invariants: for CI and pre-commit.
     Check(CheckArgs),
-    /// What would happen to a change of a path, and why; nothing is counted.
+    /// What would happen to a change of a path or to a command, and why; nothing is counted.
     Explain(ExplainArgs),
     /// Write all invariants to a file or to stdout; `--format toml` (the default) and `json` keep
     /// everything, `yaml` is writ's list of what is active.
@@ -456,8 +456,16 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The path, as an agent would write it.
-    #[arg(long, value_name = "P")]
-    pub path: PathBuf,
+    #[arg(
+        long,
+        value_name = "P",
+        required_unless_present = "command",
+        conflicts_with = "command"
+    )]
+    pub path: Option<PathBuf>,
+    /// A command line, as an agent would run it.
+    #[arg(long, value_name = "CMD")]
+    pub command: Option<String>,
     /// The plan whose effective set counts; by default the current one, else the project's.
     #[arg(long, value_name = "ID")]
     pub plan: Option<String>,

@@ -38,10 +38,11 @@ pub fn invariants(locations: &Locations) -> Vec<Invariant> {
         ),
     ]
     .into_iter()
+    .map(|(pattern, text)| (Layer::Letter(LetterCheck::Untouched(pattern)), text))
+    .chain([(Layer::Plain, ONLY_PEOPLE)])
     .enumerate()
-    .map(|(number, (pattern, text))| {
+    .map(|(number, (layer, text))| {
         let id = InvariantId(Ulid::from_parts(0, number as u128 + 1));
-        let layer = Layer::Letter(LetterCheck::Untouched(pattern));
         Invariant {
             non_overridable: true,
             origin: Origin::BuiltIn,
@@ -51,3 +52,6 @@ pub fn invariants(locations: &Locations) -> Vec<Invariant> {
     })
     .collect()
 }
+
+/// The text of the invariant that an agent breaks when it runs invar to change something.
+pub const ONLY_PEOPLE: &str = "only people change invariants and end their guard";

@@ -164,9 +164,9 @@ impl Core {
             Call::Explain {
                 of,
                 root,
-                path,
                 cwd,
-            } => self.explain(of, &root, &path, &cwd),
+                what,
+            } => self.explain(of, &root, &cwd, &what),
             Call::Check { of, root, paths } => self.check(of, &root, &paths),
             Call::Enforce {
                 plan,

@@ -31,6 +31,9 @@ pub fn reason(verdict: VerdictKind, tool: &str, plan: PlanId, breaches: &[Breach
             visible(&breach.path),
             breach.allowed,
         ));
+        if let Some(why) = &breach.why {
+            out.push_str(&format!("\n  why: {}", visible(why)));
+        }
         if let (Some(limit), true) = (breach.limit, breach.strike > 0) {
             out.push_str(&format!("\n  strike {} of {limit}", breach.strike));
         }

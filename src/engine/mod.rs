@@ -16,6 +16,7 @@ pub mod ops;
 pub mod places;
 pub mod project_file;
 pub mod protocol;
+mod reach;
 mod socket;
 pub mod state;
 mod watch;

@@ -11,10 +11,39 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::rules::{
-    letter::{LetterSet, Place},
-    path::{absolute, clean, inside},
+use crate::{
+    model::Signature,
+    rules::{
+        letter::{LetterSet, Place},
+        path::{absolute, clean, inside},
+        shell::Disk,
+    },
 };
+
+/// The disk of this machine, for the shell reader.
+pub struct OwnDisk;
+
+impl Disk for OwnDisk {
+    fn is_dir(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok()
+    }
+
+    fn names(&self, dir: &Path, limit: usize) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir).ok()? {
+            names.push(entry.ok()?.file_name().to_string_lossy().into_owned());
+            if names.len() > limit {
+                return None;
+            }
+        }
+        names.sort();
+        Some(names)
+    }
+}
 
 /// A project directory in the spellings that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +84,8 @@ pub struct FoundPlace {
     pub absolute: PathBuf,
     /// In a scratch folder and not in the project.
     pub scratch: bool,
+    /// The project lies at or under it.
+    pub holds_root: bool,
 }
 
 /// The places of one path; the canonical one is what the kernel would write to.
@@ -67,6 +98,13 @@ pub struct FoundPath {
 }
 
 impl FoundPath {
+    /// The action signature of a change here.
+    pub fn signature(&self) -> Signature {
+        let canonical = &self.canonical;
+        let path = canonical.relative.as_ref().unwrap_or(&canonical.absolute);
+        Signature::of_path(&path.to_string_lossy())
+    }
+
     /// The checks of `set` that a change here breaks in any of its places, ascending.
     pub fn broken(&self, set: &LetterSet, subtree: bool) -> Vec<usize> {
         let mut broken: Vec<usize> = self
@@ -79,6 +117,7 @@ impl FoundPath {
                     absolute: place.absolute.as_os_str().as_encoded_bytes(),
                     scratch: place.scratch,
                     subtree,
+                    holds_root: place.holds_root,
                 })
             })
             .collect();
@@ -96,16 +135,19 @@ pub fn find(
     home: Option<&Path>,
     scratch: &[PathBuf],
 ) -> FoundPath {
-    let raw = absolute(path, cwd, home);
+    let raw = through_process(&absolute(path, cwd, home), cwd);
     let cleaned = clean(&raw);
     let kernel = resolve(&raw);
     let place = |absolute: PathBuf| {
         let relative = root.relative(&absolute);
         let scratch = relative.is_none() && scratch.iter().any(|s| absolute.starts_with(s));
+        let holds_root =
+            root.written.starts_with(&absolute) || root.resolved.starts_with(&absolute);
         FoundPlace {
             relative,
             absolute,
             scratch,
+            holds_root,
         }
     };
     let canonical = place(kernel);
@@ -126,6 +168,12 @@ pub fn find(
             places.push(candidate);
         }
     }
+    for other in same_file(&canonical.absolute, root) {
+        let other = place(other);
+        if !places.contains(&other) {
+            places.push(other);
+        }
+    }
     let shown = places
         .iter()
         .rev()
@@ -138,6 +186,57 @@ pub fn find(
         canonical,
         shown,
     }
+}
+
+/// `/proc/self/cwd` and its kind mean the agent's process and not this one.
+fn through_process(path: &Path, cwd: &Path) -> PathBuf {
+    let mut parts = path.components().skip(1);
+    let mut next = || parts.next().and_then(|p| p.as_os_str().to_str());
+    if next() != Some("proc") {
+        return path.to_owned();
+    }
+    let process = next().is_some_and(|p| {
+        matches!(p, "self" | "thread-self") || p.chars().all(|c| c.is_ascii_digit())
+    });
+    let rest = |from: usize| path.components().skip(from).collect::<PathBuf>();
+    match (process, next()) {
+        (true, Some("cwd")) => cwd.join(rest(4)),
+        (true, Some("root")) => Path::new("/").join(rest(4)),
+        _ => path.to_owned(),
+    }
+}
+
+/// How many files are looked at in search of another name of one file.
+const MAX_NAMES: usize = 50_000;
+
+/// The other names in the project of a file that has several: a write to one changes all.
+fn same_file(path: &Path, root: &Root) -> Vec<PathBuf> {
+    let Ok(meta) = fs::symlink_metadata(path) else {
+        return Vec::new();
+    };
+    if !meta.is_file() || meta.nlink() < 2 {
+        return Vec::new();
+    }
+    files_below(&root.resolved, MAX_NAMES)
+        .filter(|other| other != path)
+        .filter(|other| {
+            fs::symlink_metadata(other)
+                .is_ok_and(|m| m.is_file() && m.ino() == meta.ino() && m.dev() == meta.dev())
+        })
+        .collect()
+}
+
+/// The files below a folder that git would not ignore, hidden ones too, at most `limit`.
+pub fn files_below(folder: &Path, limit: usize) -> impl Iterator<Item = PathBuf> {
+    let mut walk = ignore::WalkBuilder::new(folder);
+    walk.hidden(false)
+        .parents(true)
+        .filter_entry(|entry| entry.file_name() != ".git");
+    walk.build()
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_some_and(|t| !t.is_dir()))
+        .map(ignore::DirEntry::into_path)
+        .take(limit)
 }
 
 /// How many links are followed before a path counts as a loop, as in the kernel.
@@ -308,6 +407,24 @@ mod tests {
                 .iter()
                 .all(|p| p.relative.as_deref() == Some(Path::new("src/a.rs")))
         );
+    }
+
+    #[test]
+    fn a_second_name_of_a_file_is_the_file() {
+        let w = world();
+        fs::hard_link(w.root.join("tests/t.py"), w.root.join("src/t.py")).unwrap();
+        assert_eq!(
+            relatives(&w, "src/t.py"),
+            [some("src/t.py"), some("tests/t.py")]
+        );
+    }
+
+    #[test]
+    fn paths_through_a_process_are_the_agents() {
+        let w = world();
+        assert_eq!(relatives(&w, "/proc/self/cwd/src/a"), [some("src/a")]);
+        let absolute = format!("/proc/1/root{}/src/a", w.root.display());
+        assert_eq!(relatives(&w, &absolute), [some("src/a")]);
     }
 
     #[test]

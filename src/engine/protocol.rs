@@ -128,12 +128,12 @@ pub enum Call {
         root: PathBuf,
         paths: Vec<CheckPath>,
     },
-    /// Explains what would happen to a change of a path.
+    /// Explains what would happen to an attempt.
     Explain {
         of: EffectiveOf,
         root: PathBuf,
-        path: PathBuf,
         cwd: PathBuf,
+        what: ExplainWhat,
     },
     Enforce {
         plan: PlanRef,
@@ -206,6 +206,16 @@ pub enum ImportItem {
     New(NewInvariant),
 }
 
+/// An attempt to explain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExplainWhat {
+    /// A change of a path, as an agent would write it.
+    Path(PathBuf),
+    /// A command line of a shell.
+    Command(String),
+}
+
 /// A path that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckPath {
@@ -227,7 +237,7 @@ pub struct Offence {
     pub allowed: String,
 }
 
-/// What was asked about a path, and the answer.
+/// What was asked of an invariant, and the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub invariant_id: InvariantId,
@@ -235,18 +245,43 @@ pub struct Asked {
     #[serde(flatten)]
     pub scope: Scope,
     pub holds: bool,
+    /// The paths, or parts of the line, that break it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken_by: Vec<String>,
     /// What would be allowed instead.
     pub allowed: String,
 }
 
-/// What would happen to a change of one path, and why. Nothing is counted or recorded.
+/// One thing that was read out of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadEffect {
+    /// `change`, `delete`, `below` (anything in a folder), `partial` (a name of which only parts
+    /// are known), `unresolved` or `rules` (it would change invar's own).
+    pub effect: String,
+    /// The path, or why it is not known.
+    pub target: String,
+    /// The command or sign that does it.
+    pub how: String,
+    /// The bytes of the line, from and to; absent for a path that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<(usize, usize)>,
+    /// Every place that the path means, relative to the project where it lies inside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PathBuf>,
+}
+
+/// What would happen to an attempt, and why. Nothing is counted or recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explained {
-    /// The action signature: the canonical target.
+    /// The action signature: the canonical target, or the command.
     pub signature: String,
     /// Every place that the path means, relative to the project where it lies inside.
     pub places: Vec<PathBuf>,
     pub scratch: bool,
+    /// What was read out of the attempt.
+    pub effects: Vec<ReadEffect>,
+    /// It may change more than could be read; the tree is looked at afterwards.
+    pub opaque: bool,
     pub asked: Vec<Asked>,
     /// The verdict of a first attempt.
     pub verdict: VerdictKind,

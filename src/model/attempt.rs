@@ -25,9 +25,12 @@ pub enum Effect {
     Read {
         path: PathBuf,
     },
-    /// A command whose effects are not known.
+    /// A command or program; what it would change is read out of its text.
     Opaque {
         command: String,
+        /// What it is written in; `None` for a shell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        language: Option<String>,
     },
 }
 
@@ -43,13 +46,23 @@ impl Effect {
 }
 
 /// An action of an agent before it happens, reduced to effects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// The agent's own name of the tool, such as `Edit`.
     pub tool: String,
     /// The directory that relative paths start from.
     pub cwd: PathBuf,
     pub effects: Vec<Effect>,
+    /// The agent's own name of this call, where it gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The tool may change more than its effects say: a command, a foreign server's tool, a
+    /// sub-agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_write: bool,
+    /// It goes on after its call has been answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
     /// The sub-agent that acts, when it is not the root agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
@@ -68,6 +81,12 @@ impl Signature {
     /// lies inside, else absolute.
     pub fn of_path(path: &str) -> Self {
         Self(format!("path:{path}"))
+    }
+
+    /// The signature of a command, by its text with white space made even.
+    pub fn of_command(text: &str) -> Self {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Self(format!("command:{}", words.join(" ")))
     }
 
     /// The target without its kind, for people.
@@ -97,6 +116,9 @@ pub struct Breach {
     pub path: String,
     /// What may be done instead.
     pub allowed: String,
+    /// How the action reaches the path, where its words do not say it themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Which strike of this plan, invariant and signature this is; 0 when it counts none.
     pub strike: u32,
     /// The strike that halts; `None` when none does.

@@ -8,6 +8,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::model::hidden_char_name;
 
 /// What is wrong with a pattern, and where. Columns count characters from 1.
@@ -75,6 +77,8 @@ pub struct Glob {
     pub regex: String,
     /// The text before the first wildcard, for reasoning about folders.
     pub literal_prefix: String,
+    /// A path that matches, with `x` for what is left open.
+    pub example: String,
 }
 
 impl Glob {
@@ -83,7 +87,8 @@ impl Glob {
     /// # Errors
     /// [`GlobError`] with the column of the first fault.
     pub fn parse(pattern: &str, home: Option<&Path>) -> Result<Self, GlobError> {
-        let chars: Vec<char> = pattern.chars().collect();
+        // Paths are compared in the composed form too.
+        let chars: Vec<char> = pattern.nfc().collect();
         let fail = |column: usize, fault| GlobError {
             pattern: pattern.to_owned(),
             column,
@@ -130,6 +135,7 @@ impl Glob {
             Token::Literal(c) => Some(*c),
             _ => None,
         }));
+        let example = format!("{prefix}{}", example(&tokens));
         let mut readings = vec![expression(&tokens)];
         if body.iter().any(|c| matches!(c, '[' | '{')) {
             readings.push(expression(&read(true)?));
@@ -142,8 +148,26 @@ impl Glob {
             absolute,
             regex,
             literal_prefix,
+            example,
         })
     }
+}
+
+/// A text that the tokens match.
+fn example(tokens: &[Token]) -> String {
+    tokens
+        .iter()
+        .map(|token| match token {
+            Token::Literal(c) => c.to_string(),
+            Token::AnyChar | Token::Star | Token::DoubleStar => "x".to_owned(),
+            Token::AnyParts => String::new(),
+            Token::Class { negated: true, .. } => "x".to_owned(),
+            Token::Class { ranges, .. } => ranges.first().map_or('x', |r| r.0).to_string(),
+            Token::Alternation(branches) => {
+                branches.first().map(|b| example(b)).unwrap_or_default()
+            }
+        })
+        .collect()
 }
 
 /// Writes a literal path as a pattern that matches it and nothing else.

@@ -3,9 +3,10 @@
 //! All patterns of a plan are compiled into one automaton over relative paths and one over
 //! absolute paths, so that a check costs one pass over the path however many rules there are.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
-use regex::bytes::{RegexSet, RegexSetBuilder};
+use regex::bytes::{Regex, RegexSet, RegexSetBuilder};
+use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use super::glob::{Glob, GlobError};
 use crate::model::LetterCheck;
@@ -30,6 +31,8 @@ pub struct Place<'a> {
     pub scratch: bool,
     /// The whole of what lies under the path goes too (a deletion or a move).
     pub subtree: bool,
+    /// The project itself lies at or under the path.
+    pub holds_root: bool,
 }
 
 /// The compiled letter checks of one plan. Index `i` answers for the `i`-th check given.
@@ -43,8 +46,19 @@ pub struct LetterSet {
 #[derive(Debug)]
 struct Compiled {
     untouched: bool,
-    /// For `untouched`, the text before the first wildcard, to see it inside a deleted folder.
-    prefix: Option<(bool, String)>,
+    /// For `untouched`: where it lies, to see it inside a folder.
+    guarded: Option<Guarded>,
+}
+
+#[derive(Debug)]
+struct Guarded {
+    absolute: bool,
+    /// The text before the first wildcard.
+    prefix: String,
+    /// A path that it guards.
+    example: String,
+    /// It has wildcards.
+    wild: bool,
 }
 
 /// Patterns in sets of bounded size, each pattern with the check it belongs to.
@@ -70,7 +84,7 @@ impl LetterSet {
         let (mut relative, mut absolute) = (Vec::new(), Vec::new());
         for (index, check) in checks.into_iter().enumerate() {
             let untouched = matches!(check, LetterCheck::Untouched(_));
-            let mut prefix = None;
+            let mut guarded = None;
             for pattern in check.patterns() {
                 let glob = Glob::parse(pattern, env.home).map_err(|e| (index, e))?;
                 let mut regex = glob.regex;
@@ -78,7 +92,12 @@ impl LetterSet {
                     // What is guarded is guarded with everything below it.
                     regex.truncate(regex.len() - r"\z".len());
                     regex.push_str(r"(?:/(?s-u:.)*)?\z");
-                    prefix = Some((glob.absolute, glob.literal_prefix));
+                    guarded = Some(Guarded {
+                        absolute: glob.absolute,
+                        wild: glob.literal_prefix != glob.example,
+                        prefix: glob.literal_prefix,
+                        example: glob.example,
+                    });
                 }
                 let list = if glob.absolute {
                     &mut absolute
@@ -87,7 +106,7 @@ impl LetterSet {
                 };
                 list.push((regex, index as u32));
             }
-            compiled.push(Compiled { untouched, prefix });
+            compiled.push(Compiled { untouched, guarded });
         }
         let build = |list: Vec<(String, u32)>| {
             Patterns::build(list, env.fold_case).map_err(|owner| {
@@ -119,40 +138,118 @@ impl LetterSet {
         self.checks.is_empty()
     }
 
+    /// Whether check `index` is an `untouched`.
+    pub fn is_untouched(&self, index: usize) -> bool {
+        self.checks[index].untouched
+    }
+
     /// The indices of the checks that a change to `place` breaks, ascending.
     pub fn broken_by(&self, place: Place<'_>) -> Vec<usize> {
         let mut matched = vec![false; self.checks.len()];
-        if let Some(relative) = place.relative {
+        let relative = place.relative.map(composed);
+        let absolute = composed(place.absolute);
+        if let Some(relative) = &relative {
             self.relative.mark(relative, &mut matched);
         }
-        self.absolute.mark(place.absolute, &mut matched);
-        let nobodys_business = place.scratch && place.relative.is_none();
+        self.absolute.mark(&absolute, &mut matched);
+        let takes_root = place.subtree && place.holds_root;
+        let nobodys_business = place.scratch && place.relative.is_none() && !takes_root;
         self.checks
             .iter()
             .zip(&matched)
             .enumerate()
             .filter(|(_, (check, matched))| match check.untouched {
-                true => **matched || (place.subtree && check.lies_under(place)),
+                true => {
+                    **matched
+                        || (place.subtree
+                            && check.lies_under(relative.as_deref(), &absolute, takes_root))
+                }
                 false => !**matched && !nobodys_business,
             })
             .map(|(index, _)| index)
             .collect()
     }
+
+    /// The `untouched` checks that a path might break of which only `texts` are known, with
+    /// gaps between them: absolute, the first text empty when the beginning is not known.
+    /// `root` is what relative patterns start from.
+    pub fn near(&self, texts: &[String], root: &str) -> Vec<usize> {
+        let parts: Vec<String> = texts.iter().map(|t| regex::escape(t)).collect();
+        let Ok(regex) = Regex::new(&format!(r"\A(?s-u:{})\z", parts.join(".*"))) else {
+            // Too long to be asked about: it might be any.
+            return (0..self.len()).filter(|i| self.is_untouched(*i)).collect();
+        };
+        let might = |guarded: &Guarded| {
+            let example = match guarded.absolute {
+                true => guarded.example.clone(),
+                false => format!("{}/{}", root.trim_end_matches('/'), guarded.example),
+            };
+            regex.is_match(example.as_bytes())
+        };
+        let guarded = self.checks.iter().map(|check| check.guarded.as_ref());
+        guarded
+            .enumerate()
+            .filter(|(_, guarded)| guarded.is_some_and(might))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// The `untouched` checks with wildcards that may match something in the folder `relative`
+    /// to the root, empty for the root itself; only a look at its files can tell.
+    pub fn wild_in(&self, relative: &str) -> Vec<usize> {
+        let may = |guarded: &Guarded| {
+            let prefix = guarded.prefix.as_str();
+            guarded.wild
+                && !guarded.absolute
+                && (relative.is_empty()
+                    || prefix.starts_with(&format!("{relative}/"))
+                    || format!("{relative}/")
+                        .starts_with(prefix.rsplit_once('/').map_or("", |(p, _)| p)))
+        };
+        let guarded = self.checks.iter().map(|check| check.guarded.as_ref());
+        guarded
+            .enumerate()
+            .filter(|(_, guarded)| guarded.is_some_and(may))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// What `untouched` checks guard, as far as it is spelled out: the text before the first
+    /// wildcard, and whether that is the whole. Relative ones only.
+    pub fn guarded_texts(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.checks
+            .iter()
+            .filter_map(|check| check.guarded.as_ref())
+            .filter(|guarded| !guarded.absolute)
+            .map(|guarded| (guarded.prefix.as_str(), !guarded.wild))
+    }
+}
+
+/// The path in composed form: `e` and an accent are one letter, as in the patterns.
+fn composed(path: &[u8]) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(path) {
+        Ok(text) if !text.is_ascii() && !is_nfc(text) => {
+            Cow::Owned(text.nfc().collect::<String>().into_bytes())
+        }
+        _ => Cow::Borrowed(path),
+    }
 }
 
 impl Compiled {
     /// Whether the guarded path lies in the folder at `place`.
-    fn lies_under(&self, place: Place<'_>) -> bool {
-        let Some((absolute, prefix)) = &self.prefix else {
+    fn lies_under(&self, relative: Option<&[u8]>, absolute: &[u8], takes_root: bool) -> bool {
+        let Some(guarded) = &self.guarded else {
             return false;
         };
-        let folder = if *absolute {
-            Some(place.absolute)
-        } else {
-            place.relative
+        let folder = match guarded.absolute {
+            true => Some(absolute),
+            // What a pattern guards is looked for, file by file.
+            false if takes_root => return !guarded.wild,
+            false => relative,
         };
         folder.is_some_and(|folder| {
-            prefix
+            guarded
+                .prefix
                 .as_bytes()
                 .strip_prefix(folder)
                 .is_some_and(|rest| rest.first() == Some(&b'/'))
@@ -211,6 +308,7 @@ mod tests {
             absolute: b"/w/?",
             scratch: false,
             subtree: false,
+            holds_root: false,
         }
     }
 
@@ -220,6 +318,7 @@ mod tests {
             absolute: path.as_bytes(),
             scratch,
             subtree: false,
+            holds_root: false,
         }
     }
 
@@ -278,6 +377,52 @@ mod tests {
         );
         assert!(set.broken_by(elsewhere("/tmp/x", true)).is_empty());
         assert_eq!(set.broken_by(elsewhere("/srv/db/x", true)), [1]);
+    }
+
+    #[test]
+    fn the_projects_own_folder_holds_all_that_is_guarded() {
+        let set = set(&[
+            untouched("tests/a"),
+            untouched("/srv/db"),
+            outside(&["src/**"]),
+        ]);
+        let place = Place {
+            subtree: true,
+            holds_root: true,
+            ..elsewhere("/tmp/w", true)
+        };
+        assert_eq!(set.broken_by(place), [0, 2]);
+        assert!(set.broken_by(elsewhere("/tmp/w", true)).is_empty());
+    }
+
+    #[test]
+    fn both_unicode_forms_of_a_name_are_one() {
+        let set = set(&[
+            untouched("tests/\u{e9}.py"),
+            outside(&["e\u{301}/**", "tests/**"]),
+        ]);
+        assert_eq!(set.broken_by(inside("tests/e\u{301}.py")), [0]);
+        assert_eq!(set.broken_by(inside("\u{e9}/a")), Vec::<usize>::new());
+        // Full-width letters are another name.
+        assert_eq!(set.broken_by(inside("\u{ff54}ests/\u{e9}.py")), [1]);
+    }
+
+    #[test]
+    fn a_path_known_in_part_may_be_near() {
+        let set = set(&[
+            untouched("tests/test_sync.py"),
+            untouched("db/**/*.sql"),
+            outside(&["src/**"]),
+        ]);
+        let near = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
+            set.near(&texts, "/w")
+        };
+        assert_eq!(near(&["/w/tests/", ""]), [0]);
+        assert_eq!(near(&["", "/test_sync.py"]), [0]);
+        assert_eq!(near(&["/w/db/", ".sql"]), [1]);
+        assert_eq!(near(&["/w/src/", ""]), Vec::<usize>::new());
+        assert_eq!(near(&["/w/te", "c.py"]), [0]);
     }
 
     #[test]

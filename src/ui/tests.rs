@@ -73,6 +73,7 @@ fn denied(seq: u64, path: &str, strike: u32) -> Msg {
         signature: Signature::of_path(path),
         path: path.into(),
         allowed: "changes to other files".into(),
+        why: None,
         strike,
         limit: Some(3),
     };
@@ -92,8 +93,7 @@ fn denied(seq: u64, path: &str, strike: u32) -> Msg {
                 tool: "Edit".into(),
                 cwd: "/w".into(),
                 effects: vec![Effect::Change { path: path.into() }],
-                subagent: None,
-                nonce: None,
+                ..Attempt::default()
             },
             verdict: Verdict {
                 verdict,

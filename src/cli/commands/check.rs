@@ -18,7 +18,7 @@ use super::{
 use crate::{
     engine::{
         Call, Reply,
-        protocol::{Asked, CheckPath, EffectiveOf, Offence},
+        protocol::{Asked, CheckPath, EffectiveOf, ExplainWhat, Explained, Offence, ReadEffect},
         state::project_root,
     },
     model::{Severity, visible},
@@ -88,26 +88,45 @@ pub(super) fn explain(context: &mut Context, args: ExplainArgs) -> Outcome {
         None => current(context)?,
     };
     let root = project_root(&here);
+    let what = match (args.command, args.path) {
+        (Some(line), _) => ExplainWhat::Command(line),
+        (None, Some(path)) => ExplainWhat::Path(path),
+        (None, None) => {
+            return Err(Failure::Usage(
+                "nothing to explain; give `--path P` or `--command CMD`".into(),
+            ));
+        }
+    };
     let call = Call::Explain {
         of,
         root,
-        path: args.path,
         cwd: here,
+        what: what.clone(),
     };
     let reply = context.call(call)?;
     let Reply::Explained(explained) = reply else {
         return Err(unexpected(&reply));
     };
-    let places: Vec<String> = explained
-        .places
-        .iter()
-        .map(|p| visible(&p.to_string_lossy()).into_owned())
-        .collect();
-    let mut text = format!(
-        "a change of {} would be: {}\n",
-        places.join(" and "),
-        explained.verdict
-    );
+    let mut text = match &what {
+        ExplainWhat::Path(_) => {
+            let places: Vec<String> = explained
+                .places
+                .iter()
+                .map(|p| visible(&p.to_string_lossy()).into_owned())
+                .collect();
+            format!(
+                "a change of {} would be: {}\n",
+                places.join(" and "),
+                explained.verdict
+            )
+        }
+        ExplainWhat::Command(line) => format!(
+            "`{}` would be: {}\n{}\n",
+            visible(line),
+            explained.verdict,
+            effects_text(&explained, line)
+        ),
+    };
     if explained.scratch {
         text.push_str("it lies in a scratch folder, which is nobody's business\n");
     }
@@ -117,11 +136,39 @@ pub(super) fn explain(context: &mut Context, args: ExplainArgs) -> Outcome {
             answer.to_owned(),
             asked.text.clone(),
             asked.scope.to_string(),
+            visible(&asked.broken_by.join("; ")).into_owned(),
         ]
     };
     let rows: Vec<_> = explained.asked.iter().map(row).collect();
-    text.push_str(&table(&["ANSWER", "INVARIANT", "SCOPE"], &rows));
+    text.push_str(&table(
+        &["ANSWER", "INVARIANT", "SCOPE", "BROKEN BY"],
+        &rows,
+    ));
     Ok(Done::new(text, json!({"explained": explained})))
+}
+
+/// What was read out of a line, each with its bytes and the words that say it.
+fn effects_text(explained: &Explained, line: &str) -> String {
+    let row = |effect: &ReadEffect| {
+        let (from, to) = effect.bytes.unwrap_or((0, line.len()));
+        let words = line.get(from..to).unwrap_or_default();
+        vec![
+            effect.effect.clone(),
+            visible(&effect.target).into_owned(),
+            format!("{from}..{to}"),
+            visible(words).into_owned(),
+        ]
+    };
+    let rows: Vec<_> = explained.effects.iter().map(row).collect();
+    let mut text = match (rows.is_empty(), explained.opaque) {
+        (true, false) => "it only reads\n".to_owned(),
+        (true, true) => String::new(),
+        (false, _) => table(&["EFFECT", "TARGET", "BYTES", "WORDS"], &rows),
+    };
+    if explained.opaque {
+        text.push_str("it may change more than its words say; the tree is looked at afterwards\n");
+    }
+    text
 }
 
 /// The paths that git says have changed; a rename counts on both sides.

@@ -1,17 +1,19 @@
 //! Deciding attempts: letter checks, strikes, halt (semantics section 6).
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use super::super::{
+    builtin::ONLY_PEOPLE,
     core::{Compiled, Core},
     message,
-    places::{self, FoundPath},
+    reach::{Hit, Reach, part},
 };
 use crate::{
     model::{
-        Attempt, Breach, Effect, EventKind, PhaseState, PlanChange, PlanId, Session, Severity,
-        Signature, Verdict, VerdictKind,
+        Attempt, Breach, Effect, EventKind, Invariant, PhaseState, PlanChange, PlanId, Session,
+        Severity, Signature, Verdict, VerdictKind,
     },
+    rules::normalise::Keyed,
     store::Batch,
 };
 
@@ -47,20 +49,11 @@ impl Core {
     }
 
     fn decide(&mut self, session: &Session, attempt: &Attempt, out: &mut Batch) -> Verdict {
-        let changes = attempt
-            .effects
-            .iter()
-            .any(|e| !e.changed_paths().is_empty());
-        if !changes {
+        let acts = |e: &Effect| !matches!(e, Effect::Read { .. });
+        if !attempt.effects.iter().any(acts) {
             return Verdict::allow();
         }
         let tool = crate::model::visible(&attempt.tool);
-        let unreadable = self.state.unreadable.first().map(String::as_str);
-        if let Some(fault) = unreadable.or_else(|| self.file_fault(&session.root)) {
-            return Verdict::deny(format!(
-                "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend that."
-            ));
-        }
         let compiled = match self.compiled(session.plan, &session.root) {
             Ok(compiled) => compiled,
             Err(fault) => {
@@ -70,18 +63,29 @@ impl Core {
                 ));
             }
         };
+        let reached = self.reached(attempt, &compiled);
+        if !reached.changes {
+            return Verdict::allow();
+        }
+        let unreadable = self.state.unreadable.first().map(String::as_str);
+        if let Some(fault) = unreadable.or_else(|| self.file_fault(&session.root)) {
+            return Verdict::deny(format!(
+                "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend that."
+            ));
+        }
         let mut breaches: Vec<Breach> = Vec::new();
-        for effect in &attempt.effects {
-            let moved = matches!(effect, Effect::Delete { .. } | Effect::Move { .. });
-            for path in effect.changed_paths() {
-                for breach in self.breaches_of(session.plan, attempt, &compiled, path, moved) {
-                    let known = breaches.iter().any(|b| {
-                        b.invariant_id == breach.invariant_id && b.signature == breach.signature
-                    });
-                    if !known {
-                        breaches.push(breach);
-                    }
-                }
+        for (keyed, hit) in reached.hits {
+            let breach = self.breach(
+                session.plan,
+                attempt.nonce.as_deref(),
+                &keyed.invariant,
+                hit,
+            );
+            let known = breaches
+                .iter()
+                .any(|b| b.invariant_id == breach.invariant_id && b.signature == breach.signature);
+            if !known {
+                breaches.push(breach);
             }
         }
         let verdict = verdict_of(&breaches);
@@ -101,45 +105,66 @@ impl Core {
         }
     }
 
-    /// What a change of one path breaks, with the strike that each would be.
-    fn breaches_of(
-        &self,
-        plan: PlanId,
-        attempt: &Attempt,
-        compiled: &Compiled,
-        path: &Path,
-        subtree: bool,
-    ) -> Vec<Breach> {
-        let found = places::find(
-            path,
-            &attempt.cwd,
-            &compiled.root,
-            Some(&self.home),
-            &self.scratch,
-        );
-        found
-            .broken(&compiled.set, subtree)
+    /// What an attempt would break, and whether it may change anything at all.
+    fn reached(&self, attempt: &Attempt, compiled: &Compiled) -> Reached {
+        let reach = self.reach(compiled, &attempt.cwd);
+        let (mut reached, mut hits, mut changes) = (Vec::new(), Vec::new(), false);
+        for effect in &attempt.effects {
+            let Effect::Opaque { command, language } = effect else {
+                changes |= !effect.changed_paths().is_empty();
+                hits.extend(reach.of_effect(effect));
+                continue;
+            };
+            let reading = reach.read(command, language.as_deref());
+            changes |= !reading.only_reads() || !reading.rule_changes.is_empty();
+            hits.extend(reach.of_reading(&reading, command));
+            let only_people = self
+                .built_in
+                .iter()
+                .find(|k| k.invariant.text == ONLY_PEOPLE);
+            for (keyed, change) in only_people.into_iter().zip(&reading.rule_changes) {
+                let hit = Hit {
+                    index: 0,
+                    signature: Signature::of_command(command),
+                    shown: part(command, &change.bytes).to_owned(),
+                    why: Some(format!("it would {}", change.what)),
+                };
+                reached.push((Arc::clone(keyed), hit));
+            }
+        }
+        let letters = hits
             .into_iter()
-            .filter_map(|index| self.breach(plan, attempt, compiled, index, &found))
-            .collect()
+            .map(|hit: Hit| (Arc::clone(&compiled.letters[hit.index]), hit));
+        Reached {
+            hits: letters.chain(reached).collect(),
+            changes,
+        }
     }
 
-    fn breach(
+    /// The checks of a plan, asked by an agent that stands in `cwd`.
+    pub(in crate::engine) fn reach<'a>(
+        &'a self,
+        compiled: &'a Compiled,
+        cwd: &'a Path,
+    ) -> Reach<'a> {
+        Reach {
+            set: &compiled.set,
+            letters: &compiled.letters,
+            root: &compiled.root,
+            home: &self.home,
+            scratch: &self.scratch,
+            cwd,
+        }
+    }
+
+    /// A breach with the strike that it would be.
+    pub(in crate::engine) fn breach(
         &self,
         plan: PlanId,
-        attempt: &Attempt,
-        compiled: &Compiled,
-        index: usize,
-        found: &FoundPath,
-    ) -> Option<Breach> {
-        let invariant = &compiled.letters[index].invariant;
-        let check = invariant.layer.letter()?;
-        let canonical = found
-            .canonical
-            .relative
-            .as_ref()
-            .unwrap_or(&found.canonical.absolute);
-        let signature = Signature::of_path(&canonical.to_string_lossy());
+        nonce: Option<&str>,
+        invariant: &Invariant,
+        hit: Hit,
+    ) -> Breach {
         let remedy = match invariant.severity {
             Severity::Error => invariant.on_invariant_breach.unwrap_or(self.remedy),
             // Only an error blocks.
@@ -150,30 +175,33 @@ impl Core {
             let counted = self
                 .state
                 .strikes
-                .get(&(plan, invariant.id, signature.clone()));
-            let nonce = attempt.nonce.as_ref();
+                .get(&(plan, invariant.id, hit.signature.clone()));
             match counted {
                 // The same call again, after its answer was lost: not counted twice.
-                Some(s) if nonce.is_some_and(|n| s.nonces.contains(n)) => s.count,
+                Some(s) if nonce.is_some_and(|n| s.nonces.iter().any(|k| k == n)) => s.count,
                 Some(s) => (s.count + 1).min(limit),
                 None => 1,
             }
         });
-        Some(Breach {
+        Breach {
             invariant_id: invariant.id,
             text: invariant.text.clone(),
             scope: invariant.scope.clone(),
             severity: invariant.severity,
             remedy,
-            signature,
-            path: found.shown.clone(),
-            allowed: message::allowed_instead(check),
+            signature: hit.signature,
+            path: hit.shown,
+            allowed: match invariant.layer.letter() {
+                Some(check) => message::allowed_instead(check),
+                None => "looking, with `invar list` and the like".to_owned(),
+            },
+            why: hit.why,
             strike,
             limit,
-        })
+        }
     }
 
-    fn halt(&mut self, plan: PlanId, breaches: &[Breach], out: &mut Batch) {
+    pub(in crate::engine) fn halt(&mut self, plan: PlanId, breaches: &[Breach], out: &mut Batch) {
         let Some(mut record) = self.state.plans.get(&plan).cloned() else {
             return;
         };
@@ -190,8 +218,16 @@ impl Core {
     }
 }
 
+/// What an attempt reaches.
+struct Reached {
+    /// The invariants that it would break.
+    hits: Vec<(Arc<Keyed>, Hit)>,
+    /// It is not known to change nothing.
+    changes: bool,
+}
+
 /// The gravest of what the breaches call for.
-fn verdict_of(breaches: &[Breach]) -> VerdictKind {
+pub(in crate::engine) fn verdict_of(breaches: &[Breach]) -> VerdictKind {
     let one = |b: &Breach| match b.limit {
         None => VerdictKind::Warn,
         Some(limit) if b.strike >= limit => VerdictKind::Halt,

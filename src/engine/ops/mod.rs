@@ -3,6 +3,7 @@
 mod actions;
 mod attempts;
 mod check;
+mod explain;
 pub(super) mod files;
 mod invariants;
 mod journal;

@@ -1,12 +1,16 @@
 //! The engine's promises, on a real store in a temporary folder and a real project beside it.
 
 mod attempts;
+mod evasions;
 mod files;
 mod invariants;
 mod plans;
 mod serving;
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Call, Config, EngineError, Locations, Reply,
@@ -28,6 +32,21 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
+        // The project lies in the temporary folder, which is scratch by default; the project
+        // itself never is.
+        Self::with_config(|_| Config::default())
+    }
+
+    /// A world whose only scratch folder is this one, beside the project.
+    pub fn with_scratch(name: &str) -> Self {
+        Self::with_config(|base| {
+            let mut config = Config::default();
+            config.paths.scratch = vec![base.join(name)];
+            config
+        })
+    }
+
+    fn with_config(config: impl FnOnce(&Path) -> Config) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         let root = base.join("my-app");
@@ -41,9 +60,7 @@ impl World {
             socket: base.join("data/invar.sock"),
             home: base.join("home"),
         };
-        // The project lies in the temporary folder, which is scratch by default; the project
-        // itself never is.
-        let config = Config::default();
+        let config = config(&base);
         let mut world = Self {
             _dir: dir,
             root,
@@ -178,8 +195,7 @@ impl World {
             tool: "Edit".into(),
             cwd: self.root.clone(),
             effects: vec![Effect::Change { path: path.into() }],
-            subagent: None,
-            nonce: None,
+            ..Attempt::default()
         }
     }
 }

@@ -6,6 +6,7 @@
 //! [`Unresolved`], never as "nothing".
 
 mod args;
+mod commands;
 mod files;
 mod git;
 mod parse;
@@ -17,6 +18,7 @@ mod walk;
 mod words;
 mod world;
 mod wrappers;
+mod writers;
 
 use std::{
     ops::Range,
@@ -113,6 +115,13 @@ impl Reading {
     pub fn only_reads(&self) -> bool {
         !self.opaque && self.found.is_empty() && self.unresolved.is_empty()
     }
+}
+
+/// Reads a program text in another language than bash: what it names and whether it writes.
+pub fn read_program(language: &str, text: &str, at: Surroundings<'_>) -> Reading {
+    let walk = || walk::program(language, text, at);
+    catch_unwind(AssertUnwindSafe(walk))
+        .unwrap_or_else(|_| walk::unreadable(text, at, "what it does"))
 }
 
 /// Reads a command line. Never fails: what cannot be parsed is [`Unresolved`].

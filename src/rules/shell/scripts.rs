@@ -119,6 +119,7 @@ static WRITES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | \bshell | Process | Deno\. | Bun\. | \bFile\.open | \bopen\s*\(?\s*(?:my\s*)?[\$A-Z]
         | ["'](?:[wax]b?\+?t?|r\+b?|rb\+|w\+b?|a\+b?)["'] | ["']\s*\+?>{1,2} | \bopen\([^)]*,\s*[^)"']
         | appendFile | createWriteStream | \bfs\.
+        | (?i:\b(?:set|add|clear|remove|move|copy|rename|new|out|start|invoke)-\w+)
         "#,
     )
     .ok()
@@ -263,7 +264,7 @@ impl Walker<'_> {
     }
 
     /// Searches a program text.
-    fn program(
+    pub(super) fn program(
         &mut self,
         language: &str,
         text: &str,
