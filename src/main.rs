@@ -10,7 +10,7 @@ use invar::{
         exit, logging, output,
     },
     demo::{self, Player, Report, Stage},
-    engine::{EngineError, EngineHandle, Locations},
+    engine::{EngineError, EngineHandle, Locations, caller},
     ui::{self, run::UiError},
 };
 use tokio::sync::mpsc;
@@ -52,6 +52,7 @@ fn finish(result: Result<(), UiError>) -> u8 {
     };
     output::complain("error", &error.to_string());
     match error {
+        UiError::Engine(EngineError::NotForAgents(_)) => exit::BLOCKED,
         UiError::Engine(EngineError::Store(_) | EngineError::Busy(_)) => exit::STORE,
         _ => exit::FAILED,
     }
@@ -66,6 +67,10 @@ fn runtime() -> Result<tokio::runtime::Runtime, UiError> {
 }
 
 fn open_screen(cli: Cli) -> Result<(), UiError> {
+    if let Some(mark) = caller::own_mark() {
+        let refusal = caller::refusal(&format!("{mark} is set"));
+        return Err(EngineError::NotForAgents(refusal).into());
+    }
     let locations = Locations::from_env(cli.store)?;
     let _log = logging::start(&locations.logs);
     let options = ui::Options {

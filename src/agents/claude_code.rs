@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Adapter, Coverage, HookAnswer, HookEnv, Parsed, Refusal, Support,
+    install::claude_guard,
     tools::{effects_of_unknown, only_reads},
 };
 use crate::{
@@ -23,17 +24,13 @@ const MAX_REASON: usize = 9_000;
 const PRE_TOOL_USE: &str = "PreToolUse";
 
 /// Events that the agent knows and that need no decision.
-const SILENT: [&str; 28] = [
-    "PostToolUse",
-    "PostToolUseFailure",
+const SILENT: [&str; 23] = [
     "PermissionRequest",
     "PermissionDenied",
     "UserPromptExpansion",
     "Setup",
-    "Stop",
     "StopFailure",
     "SubagentStart",
-    "SubagentStop",
     "PreCompact",
     "PostCompact",
     "PreModelSwitch",
@@ -44,7 +41,6 @@ const SILENT: [&str; 28] = [
     "TaskCompleted",
     "Elicitation",
     "ElicitationResult",
-    "ConfigChange",
     "WorktreeCreate",
     "WorktreeRemove",
     "InstructionsLoaded",
@@ -85,11 +81,15 @@ impl Adapter for ClaudeCode {
         Some("CLAUDE_PID")
     }
 
+    fn process_names(&self) -> &'static [&'static str] {
+        &["claude"]
+    }
+
     fn coverage(&self, layer: &Layer) -> Coverage {
         let (support, why) = match layer {
             Layer::Letter(_) => (
                 Support::Partly,
-                "file tools are checked before they act; shell commands are not read yet",
+                "file tools and commands are checked before they act; what a script or program changes is found right after it",
             ),
             Layer::Plain => (
                 Support::Partly,
@@ -138,7 +138,9 @@ impl Adapter for ClaudeCode {
             return Ok(Parsed { event, call: None });
         }
         let what = match event.as_str() {
-            PRE_TOOL_USE | "PreSkillShellCommand" => None,
+            PRE_TOOL_USE | "PreSkillShellCommand" | "PostToolUse" | "PostToolUseFailure" => None,
+            "ConfigChange" => Some(HookEvent::Settings { fault: None }),
+            "Stop" | "SubagentStop" => Some(HookEvent::Stopped),
             "SessionStart" => Some(HookEvent::SessionStart),
             "SessionEnd" => Some(HookEvent::SessionEnd),
             "UserPromptSubmit" => Some(HookEvent::Prompt),
@@ -155,19 +157,38 @@ impl Adapter for ClaudeCode {
         };
         let session = text_field(&fields, "session_id").ok_or_else(|| lacks("session_id"))?;
         let cwd = text_field(&fields, "cwd").ok_or_else(|| lacks("cwd"))?;
-        let what = match what {
-            Some(what) => what,
-            None => HookEvent::Attempt(attempt(&fields, cwd, env).map_err(lacks)?),
-        };
         let project_dir = env
             .project_dir
             .clone()
             .unwrap_or_else(|| PathBuf::from(cwd));
+        let mut hooked = false;
+        let what = match what {
+            Some(HookEvent::Settings { .. }) => {
+                let (runs, fault) = claude_guard(env.home.as_deref(), &project_dir);
+                hooked = runs;
+                HookEvent::Settings { fault }
+            }
+            Some(what) => {
+                if what == HookEvent::SessionStart {
+                    hooked = claude_guard(env.home.as_deref(), &project_dir).0;
+                }
+                what
+            }
+            None => {
+                let attempt = attempt(&fields, cwd, env).map_err(lacks)?;
+                match event.starts_with("Post") {
+                    true if attempt.may_write => HookEvent::Ran(attempt),
+                    true => return Ok(Parsed { event, call: None }),
+                    false => HookEvent::Attempt(attempt),
+                }
+            }
+        };
         let call = HookCall {
             agent: self.name().to_owned(),
             session: session.to_owned(),
             project_dir,
             pid: env.pid,
+            hooked,
             what,
         };
         Ok(Parsed {
@@ -465,8 +486,8 @@ mod tests {
     fn the_project_is_where_the_agent_was_started() {
         let env = HookEnv {
             project_dir: Some("/w".into()),
-            pid: None,
             nonce: "n".into(),
+            ..HookEnv::default()
         };
         let payload =
             json!({"session_id": "s", "cwd": "/w/src/deep", "hook_event_name": "SessionStart"});

@@ -5,12 +5,17 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 /// The events invar wants from Claude Code, and within how many seconds each is answered.
-const CLAUDE_EVENTS: [(&str, u32); 5] = [
+const CLAUDE_EVENTS: [(&str, u32); 10] = [
     ("PreToolUse", 20),
+    ("PostToolUse", 20),
+    ("PostToolUseFailure", 20),
     ("PostToolBatch", 20),
     ("UserPromptSubmit", 20),
     ("SessionStart", 20),
     ("SessionEnd", 10),
+    ("Stop", 20),
+    ("SubagentStop", 20),
+    ("ConfigChange", 10),
 ];
 
 /// Why settings could not be changed.
@@ -24,6 +29,33 @@ pub struct SettingsError {
 /// The settings file of Claude Code in a home or project folder.
 pub fn claude_settings(folder: &Path) -> PathBuf {
     folder.join(".claude/settings.json")
+}
+
+/// Whether Claude Code's settings files run invar before each action, and what in them switches
+/// all hooks off. Files that are not there or no JSON count for nothing, as for the agent.
+pub fn claude_guard(home: Option<&Path>, project: &Path) -> (bool, Option<String>) {
+    let mut files = vec![
+        claude_settings(project),
+        project.join(".claude/settings.local.json"),
+    ];
+    files.extend(home.map(claude_settings));
+    let (mut hooked, mut fault) = (false, None);
+    for path in files {
+        let Some(settings) = std::fs::read(&path)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+        else {
+            continue;
+        };
+        let before = settings
+            .pointer("/hooks/PreToolUse")
+            .and_then(Value::as_array);
+        hooked |= before.is_some_and(|list| list.iter().any(is_ours));
+        if settings.get("disableAllHooks") == Some(&Value::Bool(true)) {
+            fault = Some(format!("`disableAllHooks` is on in {}", path.display()));
+        }
+    }
+    (hooked, fault)
 }
 
 /// The settings with invar's hooks in them. The same text comes back when they are there.
@@ -180,6 +212,23 @@ mod tests {
             serde_json::from_str::<Value>(&removed).unwrap(),
             serde_json::from_str::<Value>(own).unwrap()
         );
+    }
+
+    #[test]
+    fn the_settings_tell_whether_they_run_invar() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, project) = (dir.path().join("home"), dir.path().join("w"));
+        let guard = || claude_guard(Some(&home), &project);
+        assert_eq!(guard(), (false, None));
+        for (folder, text) in [(&home, install("")), (&project, "{no json".to_owned())] {
+            std::fs::create_dir_all(folder.join(".claude")).unwrap();
+            std::fs::write(claude_settings(folder), text).unwrap();
+        }
+        assert_eq!(guard(), (true, None));
+        let local = project.join(".claude/settings.local.json");
+        std::fs::write(local, "{\"disableAllHooks\": true}").unwrap();
+        let (hooked, fault) = guard();
+        assert!(hooked && fault.unwrap().contains("settings.local.json"));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub struct HookEnv {
     pub project_dir: Option<PathBuf>,
     /// The agent's process, where it tells it in the environment.
     pub pid: Option<u32>,
+    /// The person's home folder, where the agent's own settings lie.
+    pub home: Option<PathBuf>,
     /// Made once per process, to tell a repeated call from a new one.
     pub nonce: String,
 }
@@ -101,6 +103,9 @@ pub trait Adapter: Sync {
 
     /// The environment variable that holds the agent's process id.
     fn pid_variable(&self) -> Option<&'static str>;
+
+    /// What the agent's process is called, for one that does not tell its id.
+    fn process_names(&self) -> &'static [&'static str];
 
     /// How far an invariant of that layer holds with this agent.
     fn coverage(&self, layer: &Layer) -> Coverage;

@@ -127,6 +127,29 @@ fn row(event: &Event) -> Option<StreamRow> {
             };
             make(tone, verdict.verdict.as_str(), what, why, strike)
         }
+        EventKind::ChangeFound {
+            command, verdict, ..
+        } => {
+            let breach = verdict.breaches.iter().max_by_key(|b| b.strike);
+            let paths: Vec<&str> = verdict.breaches.iter().map(|b| b.path.as_str()).collect();
+            let strike = match breach {
+                Some(b) if b.strike > 0 => match b.limit {
+                    Some(limit) => format!("strike {}/{limit}", b.strike),
+                    None => String::new(),
+                },
+                _ => String::new(),
+            };
+            let why = breach.map(|b| b.text.clone()).unwrap_or_default();
+            let what = format!("{} after `{command}`", paths.join(" "));
+            make(Tone::Bad, "found", what, why, strike)
+        }
+        EventKind::ChangeNotAttributed { path, text, .. } => make(
+            Tone::Warning,
+            "changed",
+            format!("{path} by nobody's command"),
+            text.clone(),
+            String::new(),
+        ),
         EventKind::PlanChanged { plan, change } => {
             let subject = format!("plan {short}");
             match change {

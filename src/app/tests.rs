@@ -577,6 +577,8 @@ fn quitting_asks_only_while_agents_run_through_this_process() {
         started_at: Timestamp::UNIX_EPOCH,
         pid: None,
         ended_at: None,
+        hooked: false,
+        running: Vec::new(),
     };
     update(&mut m, event(11, EventKind::SessionStarted { session }));
     assert_eq!(m.running(), 1);

@@ -103,7 +103,11 @@ fn environment(adapter: &dyn Adapter) -> HookEnv {
             .map(PathBuf::from),
         pid: adapter
             .pid_variable()
-            .and_then(|name| std::env::var(name).ok()?.parse().ok()),
+            .and_then(|name| std::env::var(name).ok()?.parse().ok())
+            .or_else(|| engine::caller::ancestor_named(adapter.process_names())),
+        home: std::env::var_os("HOME")
+            .filter(|home| !home.is_empty())
+            .map(PathBuf::from),
         // No two hook processes share both.
         nonce: format!("{}-{}", std::process::id(), now.as_nanos()),
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use args::{Cli, Command, Format};
 use output::{Failure, Output};
 
-use crate::engine::{self, Call, EngineError, Locations, Reply};
+use crate::engine::{self, Call, EngineError, Locations, Reply, caller};
 
 /// Exit codes of all commands but `hook`, which follows its agent's protocol.
 pub mod exit {
@@ -60,6 +60,32 @@ impl Context {
             Call::Import { .. } => "importing",
             _ => "waiting for the engine",
         });
+        if call.is_for_people() {
+            self.check_caller()?;
+        }
+        self.ask(call)
+    }
+
+    /// Refuses what only people do when an agent runs this process.
+    ///
+    /// # Errors
+    /// [`EngineError::NotForAgents`].
+    pub fn check_caller(&mut self) -> Result<(), EngineError> {
+        let refuse = |why: String| Err(EngineError::NotForAgents(caller::refusal(&why)));
+        if let Some(mark) = caller::own_mark() {
+            return refuse(format!("{mark} is set"));
+        }
+        let agents = match self.ask(Call::AgentPids)? {
+            Reply::Pids(agents) => agents,
+            _ => Vec::new(),
+        };
+        match caller::agent_above(std::process::id(), &agents) {
+            Some(why) => refuse(why),
+            None => Ok(()),
+        }
+    }
+
+    fn ask(&mut self, call: Call) -> Result<Reply, EngineError> {
         let session = match &mut self.session {
             Some(session) => session,
             empty => {

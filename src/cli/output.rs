@@ -77,6 +77,7 @@ impl Failure {
             Self::Silent => exit::DONE,
             Self::Engine(error) => match error {
                 EngineError::Invalid(_) | EngineError::Failed(_) => exit::FAILED,
+                EngineError::NotForAgents(_) => exit::BLOCKED,
                 EngineError::NotFound { .. } | EngineError::NotUnique { .. } => exit::NOT_FOUND,
                 EngineError::Blocked { .. } | EngineError::ReconciliationTimeout { .. } => {
                     exit::BLOCKED

@@ -17,6 +17,29 @@ pub struct Config {
     pub engine: EngineConfig,
     pub paths: PathsConfig,
     pub remedy: RemedyConfig,
+    pub tree: TreeConfig,
+}
+
+/// `[tree]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TreeConfig {
+    /// Whether the project's files are compared after each command that may have written.
+    pub check: bool,
+    /// Whether a guarded file that was changed is put back.
+    pub restore: bool,
+    /// Larger projects are not compared; `plan check` says so.
+    pub max_files: usize,
+}
+
+impl Default for TreeConfig {
+    fn default() -> Self {
+        Self {
+            check: true,
+            restore: false,
+            max_files: 200_000,
+        }
+    }
 }
 
 /// `[engine]`

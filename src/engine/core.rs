@@ -2,9 +2,9 @@
 //! store; reads that need one are answered by the [`writer`](super::writer).
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use jiff::Timestamp;
@@ -12,13 +12,20 @@ use ulid::Ulid;
 
 use super::{
     Call, Config, EngineError, Locations, Reply,
-    ops::files::KnownFile,
+    ops::{
+        files::KnownFile,
+        found::{Announced, SharedTrees, Untold},
+    },
     places::{Root, resolve},
     protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved},
     state::{State, project_root},
+    tree::Trees,
 };
 use crate::{
-    model::{Event, EventKind, Invariant, InvariantId, Plan, PlanId, Remedy, Scope, ViolationId},
+    model::{
+        Event, EventKind, Invariant, InvariantId, Plan, PlanId, Remedy, Scope, Transition,
+        ViolationId,
+    },
     rules::{
         glob::GlobError,
         letter::{LetterSet, PatternEnv},
@@ -58,6 +65,13 @@ pub struct Core {
     pub(super) remedy: Remedy,
     pub(super) reconcile_seconds: u32,
     pub(super) files: HashMap<PathBuf, KnownFile>,
+    pub(super) trees: SharedTrees,
+    /// The checks that each tree was told of last.
+    pub(super) guarded: HashMap<PathBuf, Weak<Compiled>>,
+    /// Changes that agents announced and that were let through.
+    pub(super) announced: VecDeque<Announced>,
+    /// What was found against plans and their agents have not been told.
+    pub(super) untold: Untold,
     compiled: HashMap<(PlanId, PathBuf), Arc<Compiled>>,
     last_id: Ulid,
 }
@@ -80,9 +94,18 @@ impl Core {
             remedy: config.remedy.on_invariant_breach,
             reconcile_seconds: config.engine.reconcile_seconds,
             files: HashMap::new(),
+            trees: Arc::new(Trees::new(locations, &config.tree)),
+            guarded: HashMap::new(),
+            announced: VecDeque::new(),
+            untold: Untold::new(),
             compiled: HashMap::new(),
             last_id: Ulid::nil(),
         }
+    }
+
+    /// The trees of the projects at work, for the threads that walk them.
+    pub(super) fn trees(&self) -> &SharedTrees {
+        &self.trees
     }
 
     /// What it knows.
@@ -142,6 +165,9 @@ impl Core {
             } => self.plan_use(action, project, params, parent, out),
             Call::PlanTransition { plan, transition } => {
                 let plan = self.find_plan(&plan)?.id;
+                if transition == Transition::ApplyPlan {
+                    self.look_before_apply(plan, out);
+                }
                 let result = self.transition(plan, transition, out)?;
                 Ok(Reply::Reconciled(Box::new(result)))
             }
@@ -187,6 +213,14 @@ impl Core {
                 Ok(Reply::Strikes(wanted.cloned().collect()))
             }
             Call::Hook(call) => Ok(Reply::Hook(Box::new(self.hook(call, out)))),
+            Call::AgentPids => {
+                let live = self.state.sessions.values().filter(|s| s.is_live());
+                Ok(Reply::Pids(live.filter_map(|s| s.pid).collect()))
+            }
+            Call::RootsOf { plan } => {
+                let plan = self.find_plan(&plan)?.id;
+                Ok(Reply::Roots(self.roots_of(plan)))
+            }
             Call::History { .. }
             | Call::Decisions { .. }
             | Call::Events { .. }

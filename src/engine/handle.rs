@@ -15,7 +15,9 @@ use tokio::{
 use super::{
     Call, EngineError, Reply,
     host::Msg,
+    prepare::{self, Need},
     protocol::{PROTOCOL, Request, Response, Snapshot},
+    tree::Trees,
     writer::Answer,
 };
 use crate::model::Event;
@@ -46,7 +48,7 @@ pub struct EngineHandle(Inner);
 
 #[derive(Clone)]
 enum Inner {
-    Local(std::sync::mpsc::Sender<Msg>),
+    Local(std::sync::mpsc::Sender<Msg>, Arc<Trees>),
     Remote(Arc<Remote>),
 }
 
@@ -56,8 +58,8 @@ fn gone() -> EngineError {
 }
 
 impl EngineHandle {
-    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>) -> Self {
-        Self(Inner::Local(sender))
+    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>, trees: Arc<Trees>) -> Self {
+        Self(Inner::Local(sender, trees))
     }
 
     /// Connects to the engine that listens at `socket`.
@@ -77,15 +79,9 @@ impl EngineHandle {
     /// What the engine answers, or that it went away.
     pub async fn call(&self, call: Call) -> Answer {
         match &self.0 {
-            Inner::Local(sender) => {
-                let (reply, answer) = oneshot::channel();
-                sender
-                    .send(Msg::Call {
-                        call: Box::new(call),
-                        reply,
-                    })
-                    .map_err(|_| gone())?;
-                answer.await.map_err(|_| gone())?
+            Inner::Local(sender, trees) => {
+                look_first(sender, trees, &call).await?;
+                send(sender, call).await
             }
             Inner::Remote(remote) => remote.call(call, None).await,
         }
@@ -98,7 +94,7 @@ impl EngineHandle {
     pub async fn subscribe(&self) -> Result<Subscription, EngineError> {
         let (sender, notices) = mpsc::channel(NOTICES);
         let snapshot = match &self.0 {
-            Inner::Local(engine) => {
+            Inner::Local(engine, _) => {
                 let (reply, answer) = oneshot::channel();
                 engine
                     .send(Msg::Subscribe { sender, reply })
@@ -113,6 +109,50 @@ impl EngineHandle {
             },
         };
         Ok(Subscription { snapshot, notices })
+    }
+}
+
+async fn send(sender: &std::sync::mpsc::Sender<Msg>, call: Call) -> Answer {
+    let (reply, answer) = oneshot::channel();
+    let msg = Msg::Call {
+        call: Box::new(call),
+        reply,
+    };
+    sender.send(msg).map_err(|_| gone())?;
+    answer.await.map_err(|_| gone())?
+}
+
+/// Looks at the trees that a call is about, on a thread that may wait for the disk.
+async fn look_first(
+    sender: &std::sync::mpsc::Sender<Msg>,
+    trees: &Arc<Trees>,
+    call: &Call,
+) -> Result<(), EngineError> {
+    let need = prepare::need(call);
+    let trees = Arc::clone(trees);
+    let looked = match need {
+        Need::Nothing => return Ok(()),
+        Need::LookAtPlan => {
+            let Call::PlanTransition { plan, .. } = call else {
+                return Ok(());
+            };
+            // An unknown plan is told by the call itself.
+            let Ok(Reply::Roots(roots)) = send(sender, Call::RootsOf { plan: plan.clone() }).await
+            else {
+                return Ok(());
+            };
+            tokio::task::spawn_blocking(move || {
+                prepare::look_at(&trees, &roots);
+                Ok(())
+            })
+        }
+        need => tokio::task::spawn_blocking(move || prepare::prepare(&trees, &need)),
+    };
+    match looked.await {
+        Ok(done) => done.map_err(|e| EngineError::Busy(e.to_string())),
+        Err(error) => Err(EngineError::Failed(format!(
+            "the project's files could not be looked at ({error}); please report it"
+        ))),
     }
 }
 

@@ -73,6 +73,7 @@ pub struct Host {
     server: Option<socket::Server>,
     locations: Locations,
     calls: Arc<AtomicU64>,
+    trees: Arc<super::tree::Trees>,
 }
 
 impl Host {
@@ -83,6 +84,7 @@ impl Host {
     pub fn start(mut engine: Engine) -> Result<Self, EngineError> {
         engine.recall()?;
         let locations = engine.locations().clone();
+        let trees = Arc::clone(engine.core().trees());
         let (sender, receiver) = channel();
         let calls = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&calls);
@@ -97,6 +99,7 @@ impl Host {
             server: None,
             locations,
             calls,
+            trees,
         };
         let server = socket::Server::start(&host.locations.socket, host.handle())?;
         host.server = Some(server);
@@ -115,7 +118,7 @@ impl Host {
 
     /// A handle to ask it.
     pub fn handle(&self) -> EngineHandle {
-        EngineHandle::local(self.sender.clone())
+        EngineHandle::local(self.sender.clone(), Arc::clone(&self.trees))
     }
 
     /// How many calls it has answered; a number that stands still means that it is idle.

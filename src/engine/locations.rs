@@ -57,6 +57,13 @@ impl Locations {
         })
     }
 
+    /// The folder beside the store that holds the snapshots of project trees.
+    pub fn trees(&self) -> PathBuf {
+        let mut name = self.store.clone().into_os_string();
+        name.push(".trees");
+        name.into()
+    }
+
     /// The file beside the store that tells who hosts its engine.
     pub fn owner_file(&self) -> PathBuf {
         let mut name = self.store.clone().into_os_string();

@@ -50,6 +50,41 @@ pub fn reason(verdict: VerdictKind, tool: &str, plan: PlanId, breaches: &[Breach
     out
 }
 
+/// What a model is told when its command has changed what must stay.
+pub fn found(verdict: VerdictKind, command: &str, plan: PlanId, breaches: &[Breach]) -> String {
+    let by = match command {
+        "" => String::new(),
+        command => format!(
+            " by `{}`",
+            visible(command.lines().next().unwrap_or_default())
+        ),
+    };
+    let mut out = format!("invar found changes that break an invariant{by}:");
+    for breach in breaches {
+        out.push_str(&format!(
+            "\n- invariant: {}\n  path: \"{}\"",
+            breach.text,
+            visible(&breach.path)
+        ));
+        if let Some(why) = &breach.why {
+            out.push_str(&format!("\n  found: {}", visible(why)));
+        }
+        if let (Some(limit), true) = (breach.limit, breach.strike > 0) {
+            out.push_str(&format!("\n  strike {} of {limit}", breach.strike));
+        }
+    }
+    out.push_str(match verdict {
+        VerdictKind::Halt => "\nThe run is halted. Stop here and say what you needed.",
+        _ => "\nThe plan cannot be applied while this stands. Do not change these files again; tell the person what happened.",
+    });
+    if verdict == VerdictKind::Halt {
+        out.push_str(&format!(
+            " A person resumes it with `invar plan resume {plan}`."
+        ));
+    }
+    out
+}
+
 /// The reason for everything an agent tries in a halted plan.
 pub fn halted(plan: PlanId, why: &str) -> String {
     format!(

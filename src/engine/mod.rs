@@ -4,6 +4,7 @@
 //! background task with subscribers and the socket; [`client`] and [`handle`] reach it.
 
 pub mod builtin;
+pub mod caller;
 pub mod client;
 pub mod config;
 pub mod core;
@@ -14,11 +15,13 @@ pub mod locations;
 pub mod message;
 pub mod ops;
 pub mod places;
+mod prepare;
 pub mod project_file;
 pub mod protocol;
 mod reach;
 mod socket;
 pub mod state;
+pub mod tree;
 mod watch;
 pub mod writer;
 

@@ -174,13 +174,17 @@ pub fn find(
             places.push(other);
         }
     }
-    let shown = places
-        .iter()
-        .rev()
-        .find_map(|p| p.relative.as_ref())
-        .unwrap_or(&cleaned)
-        .to_string_lossy()
-        .into_owned();
+    let is_root = cleaned == root.written || canonical.absolute == root.resolved;
+    let shown = match is_root {
+        true => ".".to_owned(),
+        false => places
+            .iter()
+            .rev()
+            .find_map(|p| p.relative.as_ref())
+            .unwrap_or(&cleaned)
+            .to_string_lossy()
+            .into_owned(),
+    };
     FoundPath {
         places,
         canonical,

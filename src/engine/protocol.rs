@@ -159,6 +159,12 @@ pub enum Call {
     },
     LogVerify,
     Hook(HookCall),
+    /// The processes of the agents at work, as far as they are known.
+    AgentPids,
+    /// The project directories that agents of a plan work in.
+    RootsOf {
+        plan: PlanRef,
+    },
 }
 
 impl Call {
@@ -179,6 +185,29 @@ impl Call {
             _ => return None,
         };
         Some(dir.as_path()).filter(|d| d.is_absolute())
+    }
+
+    /// Whether the call changes something that only people change.
+    pub fn is_for_people(&self) -> bool {
+        matches!(
+            self,
+            Self::Add { .. }
+                | Self::Edit { .. }
+                | Self::Remove { .. }
+                | Self::Restore { .. }
+                | Self::Undo
+                | Self::Redo
+                | Self::PlanUse { .. }
+                | Self::PlanTransition { .. }
+                | Self::PlanResume { .. }
+                | Self::PlanCancel { .. }
+                | Self::ProjectBind { .. }
+                | Self::ActionAdd { .. }
+                | Self::ActionRemove { .. }
+                | Self::Import { .. }
+                | Self::Enforce { .. }
+                | Self::Resolve { .. }
+        )
     }
 
     /// Whether the call may be sent again after an answer was lost.
@@ -307,6 +336,10 @@ pub struct HookCall {
     /// The agent's process, where it says so.
     #[serde(default)]
     pub pid: Option<u32>,
+    /// The agent's settings files run invar now; looked at when a session starts and when its
+    /// settings change.
+    #[serde(default)]
+    pub hooked: bool,
     pub what: HookEvent,
 }
 
@@ -320,6 +353,14 @@ pub enum HookEvent {
     Prompt,
     /// Before an action.
     Attempt(Attempt),
+    /// After an action that may have changed more than it said.
+    Ran(Attempt),
+    /// The agent, or one of its sub-agents, ends its turn.
+    Stopped,
+    /// The agent's settings changed; the sentence says what switches invar off in them.
+    Settings {
+        fault: Option<String>,
+    },
     /// All actions of a turn are answered; a halted run ends here.
     Settled,
 }
@@ -422,6 +463,8 @@ pub enum Reply {
     Events(Vec<Event>),
     Log(LogReport),
     Hook(Box<HookReply>),
+    Roots(Vec<PathBuf>),
+    Pids(Vec<u32>),
 }
 
 /// Why a call was not done. The kinds map to exit codes.
@@ -473,6 +516,9 @@ pub enum EngineError {
         "plan {plan_id} is halted ({reason}); resume it with `invar plan resume {plan_id}`, or cancel it"
     )]
     Halted { plan_id: PlanId, reason: String },
+    /// The caller is an agent, and the call is for people.
+    #[error("{0}")]
+    NotForAgents(String),
     #[error("{0}")]
     Store(String),
     #[error("{0}")]
@@ -545,6 +591,7 @@ mod tests {
         let id: InvariantId = "01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap();
         for error in [
             EngineError::Invalid("x".into()),
+            EngineError::NotForAgents("x".into()),
             EngineError::NotFound {
                 what: "plan".into(),
                 name: "n".into(),

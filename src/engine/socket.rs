@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    EngineError,
+    Call, EngineError, caller,
     handle::{EngineHandle, Notice},
     protocol::{PROTOCOL, Reply, Request, Response},
 };
@@ -99,8 +99,12 @@ async fn accept(listener: UnixListener, handle: EngineHandle, mut stopped: onesh
             _ = &mut stopped => return,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    if stream.peer_cred().is_ok_and(|c| c.uid() == us) {
-                        tokio::spawn(serve(stream, handle.clone()));
+                    match stream.peer_cred() {
+                        Ok(peer) if peer.uid() == us => {
+                            let pid = peer.pid().and_then(|p| u32::try_from(p).ok());
+                            tokio::spawn(serve(stream, handle.clone(), pid));
+                        }
+                        _ => {}
                     }
                 }
                 Err(error) => {
@@ -113,7 +117,21 @@ async fn accept(listener: UnixListener, handle: EngineHandle, mut stopped: onesh
     }
 }
 
-async fn serve(stream: UnixStream, handle: EngineHandle) {
+/// Why a call of that process is refused, if it is.
+async fn refused(handle: &EngineHandle, call: &Call, peer: Option<u32>) -> Option<EngineError> {
+    // This process is not asked for leave by itself.
+    if !call.is_for_people() || peer == Some(std::process::id()) {
+        return None;
+    }
+    let agents = match handle.call(Call::AgentPids).await {
+        Ok(Reply::Pids(agents)) => agents,
+        _ => Vec::new(),
+    };
+    let why = caller::agent_above(peer?, &agents)?;
+    Some(EngineError::NotForAgents(caller::refusal(&why)))
+}
+
+async fn serve(stream: UnixStream, handle: EngineHandle, peer: Option<u32>) {
     let (read, mut write) = stream.into_split();
     let (lines, mut outgoing) = mpsc::channel::<Response>(256);
     let mut writer = tokio::spawn(async move {
@@ -166,6 +184,10 @@ async fn serve(stream: UnixStream, handle: EngineHandle) {
         tokio::spawn(async move {
             if request.subscribe {
                 subscribe(&handle, id, &lines).await;
+                return;
+            }
+            if let Some(error) = refused(&handle, &request.call, peer).await {
+                let _ = lines.send(Response::Err { id, error }).await;
                 return;
             }
             let response = match handle.call(request.call).await {

@@ -6,11 +6,13 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
+
 use crate::{
     model::{
-        Action, ActionName, Event, EventKind, Invariant, InvariantId, JournalEntry, Layer,
-        LetterCheck, Origin, Plan, PlanChange, PlanId, Project, ProjectName, Scope, Session,
-        Signature, Strike, Verdict, VerdictKind, Violation, ViolationId,
+        Action, ActionName, Attempt, Effect, Event, EventKind, Invariant, InvariantId,
+        JournalEntry, Layer, LetterCheck, Origin, Plan, PlanChange, PlanId, Project, ProjectName,
+        Running, Scope, Session, Signature, Strike, Verdict, VerdictKind, Violation, ViolationId,
     },
     rules::{glob, normalise::Keyed},
     store::{Loaded, Row},
@@ -27,7 +29,10 @@ pub fn is_notable(kind: &EventKind) -> bool {
     match kind {
         EventKind::Attempted { verdict, .. } => verdict.verdict != VerdictKind::Allow,
         EventKind::PlanChanged { change, .. } => !matches!(change, PlanChange::Session),
-        EventKind::InvariantViolated { .. } | EventKind::CorrectionApplied { .. } => true,
+        EventKind::InvariantViolated { .. }
+        | EventKind::CorrectionApplied { .. }
+        | EventKind::ChangeFound { .. }
+        | EventKind::ChangeNotAttributed { .. } => true,
         _ => false,
     }
 }
@@ -189,8 +194,44 @@ impl State {
                 plan_id,
                 attempt,
                 verdict,
+                agent,
+                session,
+            } => {
+                let mut rows =
+                    self.count_strikes(*plan_id, attempt.nonce.as_deref(), verdict, event);
+                let key = (agent.clone(), session.clone());
+                if attempt.may_write
+                    && verdict.lets_through()
+                    && let Some(session) = self.sessions.get_mut(&key)
+                {
+                    session.running.push(running(attempt, event.at));
+                    let surplus = session.running.len().saturating_sub(MAX_RUNNING);
+                    session.running.drain(..surplus);
+                    rows.push(Row::Session(session.clone()));
+                }
+                rows
+            }
+            EventKind::ChangeFound {
+                plan_id, verdict, ..
+            } => self.count_strikes(*plan_id, None, verdict, event),
+            EventKind::CommandEnded {
+                agent,
+                session,
+                call,
                 ..
-            } => self.count_strikes(*plan_id, attempt.nonce.as_deref(), verdict, event),
+            } => {
+                let key = (agent.clone(), session.clone());
+                let Some(session) = self.sessions.get_mut(&key) else {
+                    return Vec::new();
+                };
+                let ended = |r: &Running| match call {
+                    Some(_) => r.call == *call,
+                    None => true,
+                };
+                session.running.retain(|r| r.background || !ended(r));
+                vec![Row::Session(session.clone())]
+            }
+            EventKind::ChangeNotAttributed { .. } => Vec::new(),
             EventKind::InvariantViolated { violation, .. }
             | EventKind::CorrectionApplied { violation, .. } => {
                 self.violations.insert(violation.id, violation.clone());
@@ -315,6 +356,23 @@ impl State {
                 .rev()
                 .find(|p| p.project == *project && !p.is_over())
         })
+    }
+}
+
+/// How many commands of one session are kept in mind.
+const MAX_RUNNING: usize = 64;
+
+fn running(attempt: &Attempt, since: Timestamp) -> Running {
+    let command = attempt.effects.iter().find_map(|effect| match effect {
+        Effect::Opaque { command, .. } => Some(command.clone()),
+        _ => None,
+    });
+    Running {
+        call: attempt.call.clone(),
+        tool: attempt.tool.clone(),
+        command: command.unwrap_or_else(|| attempt.tool.clone()),
+        since,
+        background: attempt.background,
     }
 }
 

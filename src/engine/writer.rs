@@ -5,6 +5,7 @@
 use super::{
     Call, Config, EngineError, Locations, Reply,
     core::Core,
+    prepare,
     protocol::DecisionNode,
     state::{RECENT, State, is_notable},
 };
@@ -127,6 +128,19 @@ impl Engine {
     /// # Errors
     /// As [`Core::handle`], and what the disk reports.
     pub fn call(&mut self, call: Call) -> Answer {
+        let trees = std::sync::Arc::clone(self.core.trees());
+        match prepare::need(&call) {
+            prepare::Need::LookAtPlan => {
+                if let Call::PlanTransition { plan, .. } = &call
+                    && let Ok(plan) = self.core.find_plan(plan)
+                {
+                    prepare::look_at(&trees, &self.core.roots_of(plan.id));
+                }
+            }
+            need => {
+                prepare::prepare(&trees, &need).map_err(|e| EngineError::Busy(e.to_string()))?
+            }
+        }
         let (mut answers, _) = self.run(vec![call]);
         self.flush()?;
         answers.pop().unwrap_or(Ok(Reply::Done))

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Action, Attempt, Decision, Enforcement, Invariant, InvariantId, Phase, Plan, PlanId, Project,
-    Session, Signature, Transition, Verdict, Violation,
+    ProjectName, Session, Signature, Transition, Verdict, Violation,
 };
 
 /// The hash that the first event is chained to.
@@ -82,6 +82,31 @@ pub enum EventKind {
         #[serde(flatten)]
         verdict: Verdict,
     },
+    /// Changes that were found after a command, and what they break; counted as strikes.
+    ChangeFound {
+        plan_id: PlanId,
+        agent: String,
+        session: String,
+        /// The command that just ran.
+        command: String,
+        #[serde(flatten)]
+        verdict: Verdict,
+    },
+    /// The end of a command was told.
+    CommandEnded {
+        plan_id: PlanId,
+        agent: String,
+        session: String,
+        #[serde(default)]
+        call: Option<String>,
+    },
+    /// A guarded file was changed while no agent's command ran; nobody is blamed.
+    ChangeNotAttributed {
+        project: ProjectName,
+        path: String,
+        text: String,
+        invariant_id: InvariantId,
+    },
     /// One per invariant whose violation stands at a reconciliation or is reported.
     InvariantViolated {
         plan_id: PlanId,
@@ -127,6 +152,9 @@ impl EventKind {
             Self::SessionStarted { .. } => "SESSION_STARTED",
             Self::SessionEnded { .. } => "SESSION_ENDED",
             Self::Attempted { .. } => "ATTEMPTED",
+            Self::ChangeFound { .. } => "CHANGE_FOUND",
+            Self::CommandEnded { .. } => "COMMAND_ENDED",
+            Self::ChangeNotAttributed { .. } => "CHANGE_NOT_ATTRIBUTED",
             Self::InvariantViolated { .. } => "INVARIANT_VIOLATED",
             Self::InvariantEnforced { .. } => "INVARIANT_ENFORCED",
             Self::InvariantReconciled { .. } => "INVARIANT_RECONCILED",
@@ -140,6 +168,8 @@ impl EventKind {
             Self::PlanCreated { plan } | Self::PlanChanged { plan, .. } => Some(plan.id),
             Self::SessionStarted { session } | Self::SessionEnded { session } => Some(session.plan),
             Self::Attempted { plan_id, .. }
+            | Self::ChangeFound { plan_id, .. }
+            | Self::CommandEnded { plan_id, .. }
             | Self::InvariantViolated { plan_id, .. }
             | Self::InvariantEnforced { plan_id, .. }
             | Self::InvariantReconciled { plan_id, .. }

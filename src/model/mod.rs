@@ -19,10 +19,10 @@ pub use invariant::{
     Remedy, Severity,
 };
 pub use names::{ActionName, ProjectName};
-pub use plan::{Action, Phase, PhaseState, Plan, Project, Session, Transition};
+pub use plan::{Action, Phase, PhaseState, Plan, Project, Running, Session, Transition};
 pub use records::{
-    ConflictRecord, Decision, DecisionKind, Enforcement, JournalEntry, ReconciliationDecision,
-    ReconciliationResult, Violation, ViolationStatus,
+    ConflictRecord, Decision, DecisionKind, Enforcement, FoundChange, JournalEntry,
+    ReconciliationDecision, ReconciliationResult, Violation, ViolationStatus,
 };
 pub use scope::{Scope, ScopeKind};
 pub use text::{MAX_TEXT, TextError, clean_text, hidden_char_name, is_hidden, visible};

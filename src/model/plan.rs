@@ -167,6 +167,28 @@ pub struct Session {
     pub pid: Option<u32>,
     #[serde(default)]
     pub ended_at: Option<Timestamp>,
+    /// The agent's settings files ran invar when it started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hooked: bool,
+    /// Commands that were let through and whose end has not been told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<Running>,
+}
+
+/// A command that may be changing files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The agent's name of the call, where it gives one.
+    #[serde(default)]
+    pub call: Option<String>,
+    /// The agent's own name of the tool.
+    pub tool: String,
+    /// The command, or the tool's name again.
+    pub command: String,
+    pub since: Timestamp,
+    /// It goes on after its call has been answered.
+    #[serde(default)]
+    pub background: bool,
 }
 
 impl Session {

@@ -1,5 +1,7 @@
 //! What reconciliation leaves behind: conflicts, decisions, enforcement records, violations.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +92,20 @@ pub struct Violation {
     pub at: Timestamp,
     #[serde(flatten)]
     pub status: ViolationStatus,
+    /// The change of a file that was found, for one that nobody reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<FoundChange>,
+}
+
+/// A changed file, and how it was before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundChange {
+    pub root: PathBuf,
+    /// Relative to the root.
+    pub path: PathBuf,
+    /// SHA-256 in hex of the file's kind and content before; `None` when it was not there.
+    #[serde(default)]
+    pub before: Option<String>,
 }
 
 impl Violation {

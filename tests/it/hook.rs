@@ -4,22 +4,8 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::support::{Decision, World, decision, files};
+use crate::support::{Decision, decision, files, guarded};
 use Decision::{Allow, Deny, Halt};
-
-fn guarded() -> World {
-    let w = World::new();
-    w.ok(&[
-        "add",
-        "--no-edits-outside",
-        "src/**",
-        "--no-edits-outside",
-        "docs/*.md",
-    ]);
-    w.ok(&["add", "--untouched", "tests/test_sync.py"]);
-    w.ok(&["plan", "use", "local/work"]);
-    w
-}
 
 #[test]
 fn the_third_strike_halts_over_restarts_of_everything() {
@@ -104,11 +90,17 @@ fn recorded_payloads_are_answered() {
         "pre-tool-use-mcp.json",
         "pre-tool-use-windows-write.json",
         "pre-tool-use-write-via-symlink.json",
+        "pre-tool-use-bash-background.json",
+        "pre-tool-use-bash-drifted-cwd.json",
+        "pre-tool-use-monitor.json",
+        "pre-tool-use-subagent-bash.json",
+        "pre-tool-use-bash-unsandboxed.json",
     ];
     // docs/index.md and docs/notes/loader.md differ by one pattern.
     let allowed_by_pattern = ["pre-tool-use-subagent-edit.json"];
     let fixtures = files(&folder, ".json");
     assert!(fixtures.len() > 35);
+    let mut wrong = Vec::new();
     for fixture in fixtures {
         let w = guarded();
         std::os::unix::fs::symlink("/etc", w.project.join("src/vendored")).unwrap();
@@ -117,8 +109,11 @@ fn recorded_payloads_are_answered() {
         let text = text.replace("/home/mira/tidewater", &w.project.display().to_string());
         let (decision, reason) = decision(&w.hook_bytes(text.as_bytes()));
         let wanted = denied.contains(&name) && !allowed_by_pattern.contains(&name);
-        assert_eq!(decision == Deny, wanted, "{name}: {reason}");
+        if (decision == Deny) != wanted {
+            wrong.push(format!("{name}: {decision:?} {reason}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

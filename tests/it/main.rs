@@ -9,6 +9,7 @@
 mod cli;
 mod demo;
 mod docs;
+mod guard;
 mod hook;
 mod layering;
 mod registrar;

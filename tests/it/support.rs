@@ -32,7 +32,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn new(output: Output) -> Self {
+    pub fn new(output: Output) -> Self {
         let signal = output.status.signal().map(|s| 128 + s);
         Self {
             code: output.status.code().or(signal).unwrap(),
@@ -153,6 +153,21 @@ impl World {
         let input = json!({"file_path": file, "old_string": "a", "new_string": "b"});
         decision(&self.tool(session, "Edit", input))
     }
+}
+
+/// A project in which `src/**` and `docs/*.md` may be edited, and one test file is untouched.
+pub fn guarded() -> World {
+    let w = World::new();
+    w.ok(&[
+        "add",
+        "--no-edits-outside",
+        "src/**",
+        "--no-edits-outside",
+        "docs/*.md",
+    ]);
+    w.ok(&["add", "--untouched", "tests/test_sync.py"]);
+    w.ok(&["plan", "use", "local/work"]);
+    w
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{
     super::{
+        Context,
         args::InstallArgs,
         output::{Done, Failure},
     },
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{agents::install, engine::state::project_root};
 
-pub(super) fn run(args: &InstallArgs, add: bool) -> Outcome {
+pub(super) fn run(context: &mut Context, args: &InstallArgs, add: bool) -> Outcome {
     if args.agent != "claude-code" {
         let known: Vec<_> = crate::agents::names().collect();
         return Err(Failure::Usage(format!(
@@ -21,6 +22,9 @@ pub(super) fn run(args: &InstallArgs, add: bool) -> Outcome {
             args.agent,
             known.join(", ")
         )));
+    }
+    if !args.dry_run {
+        context.check_caller()?;
     }
     let folder = if args.project {
         project_root(&cwd()?)

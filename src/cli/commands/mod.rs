@@ -55,8 +55,8 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Log(LogCommand::Verify) => records::log_verify(context),
         Command::Events(args) => serve::events(context, args, output),
         Command::Serve(args) => serve::serve(context, args),
-        Command::Install(args) => install::run(&args, true),
-        Command::Uninstall(args) => install::run(&args, false),
+        Command::Install(args) => install::run(context, &args, true),
+        Command::Uninstall(args) => install::run(context, &args, false),
         Command::Paths => Ok(paths(context)),
         // The program's face picks these before it comes here.
         Command::Demo(_) | Command::Hook(_) => Err(Failure::Failed(

@@ -254,6 +254,26 @@ fn event_line(event: &Event) -> String {
                 strikes.join(", ")
             )
         }
+        EventKind::ChangeFound {
+            command, verdict, ..
+        } => {
+            let found: Vec<String> = verdict
+                .breaches
+                .iter()
+                .map(|b| format!("{} breaks \"{}\"", b.path, b.text))
+                .collect();
+            format!(
+                "{} after `{command}`: {}",
+                verdict.verdict,
+                found.join(", ")
+            )
+        }
+        EventKind::CommandEnded { call, session, .. } => {
+            format!("{} of {session}", call.as_deref().unwrap_or("all"))
+        }
+        EventKind::ChangeNotAttributed { path, text, .. } => {
+            format!("{path} breaks \"{text}\"; no agent's command ran then")
+        }
         EventKind::InvariantViolated { violation, .. } => {
             format!("\"{}\": {}", violation.violated_text, violation.details)
         }

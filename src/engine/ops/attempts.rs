@@ -22,15 +22,21 @@ impl Core {
     pub(crate) fn attempt(
         &mut self,
         session: &Session,
-        attempt: Attempt,
+        mut attempt: Attempt,
         out: &mut Batch,
     ) -> Verdict {
         let plan = session.plan;
         let halt = self.halt_of(plan);
         let verdict = match halt.verdict {
             VerdictKind::Halt => halt,
-            _ => self.decide(session, &attempt, out),
+            _ => self.decide(session, &mut attempt, out),
         };
+        if verdict.lets_through() {
+            self.announce(session, &attempt);
+            if attempt.may_write {
+                self.guard_tree(session);
+            }
+        }
         let halts_now = verdict.verdict == VerdictKind::Halt && !verdict.breaches.is_empty();
         self.emit(
             out,
@@ -48,9 +54,9 @@ impl Core {
         verdict
     }
 
-    fn decide(&mut self, session: &Session, attempt: &Attempt, out: &mut Batch) -> Verdict {
+    fn decide(&mut self, session: &Session, attempt: &mut Attempt, out: &mut Batch) -> Verdict {
         let acts = |e: &Effect| !matches!(e, Effect::Read { .. });
-        if !attempt.effects.iter().any(acts) {
+        if !attempt.may_write && !attempt.effects.iter().any(acts) {
             return Verdict::allow();
         }
         let tool = crate::model::visible(&attempt.tool);
@@ -64,7 +70,15 @@ impl Core {
             }
         };
         let reached = self.reached(attempt, &compiled);
-        if !reached.changes {
+        // A command that is known to read needs no look afterwards.
+        let commands = attempt
+            .effects
+            .iter()
+            .all(|e| matches!(e, Effect::Opaque { .. }));
+        if !reached.changes && commands && !attempt.effects.is_empty() {
+            attempt.may_write = false;
+        }
+        if !reached.changes && !attempt.may_write {
             return Verdict::allow();
         }
         let unreadable = self.state.unreadable.first().map(String::as_str);

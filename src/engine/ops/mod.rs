@@ -5,6 +5,7 @@ mod attempts;
 mod check;
 mod explain;
 pub(super) mod files;
+pub(super) mod found;
 mod invariants;
 mod journal;
 mod plans;

@@ -25,13 +25,19 @@ impl Core {
             session,
             project_dir,
             pid,
+            hooked,
             what,
         } = call;
         if what == HookEvent::SessionEnd {
             self.end_session(&agent, &session, out);
             return reply(None, Verdict::allow());
         }
-        let session = self.bind(&agent, &session, &project_dir, pid, out);
+        let mut session = self.bind(&agent, &session, &project_dir, pid, out);
+        if what == HookEvent::SessionStart && session.hooked != hooked {
+            session.hooked = hooked;
+            let session = session.clone();
+            self.emit(out, EventKind::SessionStarted { session });
+        }
         let plan = session.plan;
         match what {
             HookEvent::SessionStart => {
@@ -44,6 +50,15 @@ impl Core {
                 let effective: Vec<_> = effective.iter().map(|k| k.invariant.clone()).collect();
                 let mut answer = reply(Some(plan), Verdict::allow());
                 answer.context = message::context(plan, &effective);
+                self.guard_tree(&session);
+                let others =
+                    self.state.sessions.values().any(|s| {
+                        s.root == session.root && s.is_live() && s.session != session.session
+                    });
+                if !others {
+                    // How things are when the run starts.
+                    self.trees.accept_all(&session.root);
+                }
                 answer
             }
             HookEvent::Prompt | HookEvent::Settled => reply(Some(plan), self.halt_of(plan)),
@@ -51,6 +66,27 @@ impl Core {
                 let verdict = self.attempt(&session, attempt, out);
                 reply(Some(plan), verdict)
             }
+            HookEvent::Ran(attempt) => {
+                let found = self.look_at_tree(&session, out);
+                self.command_ended(&session, attempt.call, out);
+                reply(Some(plan), self.verdict_on_found(plan, found))
+            }
+            HookEvent::Stopped => {
+                let found = self.look_at_tree(&session, out);
+                reply(Some(plan), self.verdict_on_found(plan, found))
+            }
+            HookEvent::Settings { fault } => reply(
+                Some(plan),
+                match fault.or_else(|| {
+                    let gone = session.hooked && !hooked;
+                    gone.then(|| "no settings file runs it any more".to_owned())
+                }) {
+                    Some(fault) => Verdict::deny(format!(
+                        "invar keeps its hooks in this session: {fault}. A person takes them out with `invar uninstall`, and starts the agent again."
+                    )),
+                    None => Verdict::allow(),
+                },
+            ),
             HookEvent::SessionEnd => reply(Some(plan), Verdict::allow()),
         }
     }
@@ -91,7 +127,10 @@ impl Core {
                 .is_some_and(|p| !p.is_over());
             // A plan that a person chose meanwhile takes the session over.
             let chosen = self.chosen_plan(&known.project);
-            if live && known.is_live() && chosen.is_none_or(|c| c == known.plan) {
+            // One that is resumed runs in another process.
+            let same_process = pid.is_none() || known.pid == pid;
+            let bound = live && known.is_live() && chosen.is_none_or(|c| c == known.plan);
+            if bound && same_process {
                 return known.clone();
             }
         }
@@ -99,6 +138,14 @@ impl Core {
             Some(known) => known.root.clone(),
             None => project_root(dir),
         };
+        let alone = !self
+            .state
+            .sessions
+            .values()
+            .any(|s| s.root == root && s.is_live());
+        if known.is_none() && alone {
+            self.trees.start_over(&root);
+        }
         let project = self.state.project_of(&root);
         let plan = match known
             .as_ref()
@@ -108,6 +155,11 @@ impl Core {
             Some(own) if self.chosen_plan(&project).is_none() => own,
             _ => self.plan_for(agent, &project, pid, out),
         };
+        let known_hooked = known.as_ref().is_some_and(|k| k.hooked);
+        let known_running = known
+            .as_ref()
+            .map(|k| k.running.clone())
+            .unwrap_or_default();
         let session = Session {
             agent: agent.to_owned(),
             session: session.to_owned(),
@@ -117,6 +169,8 @@ impl Core {
             started_at: known.map_or_else(Timestamp::now, |k| k.started_at),
             pid,
             ended_at: None,
+            hooked: known_hooked,
+            running: known_running,
         };
         self.emit(
             out,
@@ -207,6 +261,7 @@ impl Core {
             return;
         };
         session.ended_at = Some(Timestamp::now());
+        session.running.clear();
         let plan = session.plan;
         self.emit(out, EventKind::SessionEnded { session });
         let others = self

@@ -60,6 +60,7 @@ impl Core {
                 details: details.clone(),
                 at: Timestamp::now(),
                 status: ViolationStatus::Open,
+                found: None,
             };
             self.emit(
                 out,

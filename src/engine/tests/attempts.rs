@@ -153,6 +153,7 @@ fn an_agent_that_was_killed_is_continued_and_one_that_runs_is_not() {
             session: session.into(),
             project_dir: w.root.clone(),
             pid: Some(pid),
+            hooked: false,
             what: HookEvent::Attempt(w.attempt_on("tests/t.py")),
         };
         let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {
@@ -199,6 +200,7 @@ fn the_project_directory_stays_though_the_agent_walks_away() {
         session: "s".into(),
         project_dir: w.root.join("src"),
         pid: None,
+        hooked: false,
         what: HookEvent::Attempt(attempt),
     };
     let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {

@@ -6,6 +6,7 @@ mod files;
 mod invariants;
 mod plans;
 mod serving;
+mod trees;
 
 use std::{
     fs,
@@ -177,6 +178,7 @@ impl World {
             session: session.into(),
             project_dir: self.root.clone(),
             pid: None,
+            hooked: false,
             what,
         };
         match self.call(Call::Hook(call)).unwrap() {

@@ -121,6 +121,7 @@ async fn many_clients_at_once_lose_and_double_nothing() {
                 session: format!("s{n}"),
                 project_dir: root,
                 pid: None,
+                hooked: false,
                 what: HookEvent::Attempt(attempt),
             };
             session.call(&locations, Call::Hook(call), soon()).unwrap();
@@ -207,6 +208,7 @@ async fn an_allowed_attempt_is_answered_at_once_and_written_soon() {
             session: "s".into(),
             project_dir: w.root.clone(),
             pid: None,
+            hooked: false,
             what: HookEvent::Attempt(w.attempt_on("src/a.rs")),
         })
     };

@@ -5,11 +5,32 @@ use ratatui::style::Style;
 use crate::{
     app::{Model, stream::clock},
     engine::protocol::DecisionNode,
-    model::{EventKind, InvariantId, Layer, Origin, PlanId},
+    model::{Effect, EventKind, InvariantId, Layer, Origin, PlanId, Verdict},
     ui::{panes::strike_flag, theme::Theme},
 };
 
 type Lines = Vec<(String, Style)>;
+
+/// The breaches of a verdict, and what the model was told.
+fn told(lines: &mut Lines, theme: &Theme, verdict: &Verdict) {
+    for breach in &verdict.breaches {
+        lines.push((String::new(), theme.text));
+        lines.push((breach.text.clone(), theme.bad));
+        field(lines, theme, "of", &breach.scope.to_string());
+        field(lines, theme, "path", &breach.path);
+        if let Some(why) = &breach.why {
+            field(lines, theme, "why", why);
+        }
+        field(lines, theme, "allowed", &breach.allowed);
+        if let Some(limit) = breach.limit {
+            let strike = format!("{} of {limit}", breach.strike);
+            field(lines, theme, "strike", &strike);
+        }
+    }
+    lines.push((String::new(), theme.text));
+    lines.push(("what the model was told".into(), theme.strong));
+    lines.push((verdict.reason.clone(), theme.text));
+}
 
 fn field(lines: &mut Lines, theme: &Theme, name: &str, value: &str) {
     lines.push((format!("{name:<16} {value}"), theme.text));
@@ -221,26 +242,40 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
             }
             field(&mut lines, theme, "tool", &attempt.tool);
             field(&mut lines, theme, "in", &attempt.cwd.display().to_string());
+            for effect in &attempt.effects {
+                if let Effect::Opaque { command, .. } = effect {
+                    field(&mut lines, theme, "command", command);
+                }
+            }
             for path in attempt.effects.iter().flat_map(|e| e.changed_paths()) {
                 field(&mut lines, theme, "path", &path.display().to_string());
             }
-            for breach in &verdict.breaches {
-                lines.push((String::new(), theme.text));
-                lines.push((breach.text.clone(), theme.bad));
-                field(&mut lines, theme, "of", &breach.scope.to_string());
-                field(&mut lines, theme, "allowed", &breach.allowed);
-                if let Some(limit) = breach.limit {
-                    field(
-                        &mut lines,
-                        theme,
-                        "strike",
-                        &format!("{} of {limit}", breach.strike),
-                    );
-                }
-            }
-            lines.push((String::new(), theme.text));
-            lines.push(("what the model was told".into(), theme.strong));
-            lines.push((verdict.reason.clone(), theme.text));
+            told(&mut lines, theme, verdict);
+        }
+        EventKind::ChangeFound {
+            plan_id,
+            agent,
+            session,
+            command,
+            verdict,
+        } => {
+            field(&mut lines, theme, "plan", &plan_id.to_string());
+            let who = format!("{agent}, session {session}");
+            field(&mut lines, theme, "agent", &who);
+            field(&mut lines, theme, "after", command);
+            told(&mut lines, theme, verdict);
+        }
+        EventKind::ChangeNotAttributed {
+            project,
+            path,
+            text,
+            ..
+        } => {
+            field(&mut lines, theme, "project", project.as_str());
+            field(&mut lines, theme, "path", path);
+            field(&mut lines, theme, "invariant", text);
+            let why = "no agent's command ran then, so that nobody is blamed";
+            lines.push((why.into(), theme.text));
         }
         EventKind::PlanChanged { plan, .. } => {
             field(&mut lines, theme, "plan", &plan.id.to_string());

@@ -1,0 +1,466 @@
+//! What the tree check found: to whom it is attributed, what it breaks, and whether something
+//! was put back (semantics section 6, lane 3).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+
+use super::{
+    super::{
+        core::{Compiled, Core},
+        message,
+        places::Root,
+        protocol::EffectiveOf,
+        reach::Hit,
+        tree::{Change, Hash},
+    },
+    attempts::verdict_of,
+};
+use crate::{
+    model::{
+        Attempt, Breach, EventKind, FoundChange, Invariant, Origin, PlanId, Running, Session,
+        Severity, Verdict, VerdictKind, Violation, ViolationId, ViolationStatus,
+    },
+    store::Batch,
+};
+
+/// File systems tell time in ticks, and a little behind the clock.
+const SLACK_NANOS: i128 = 50_000_000;
+
+/// Files that the agent itself writes beside its tools, when a person answers its questions.
+const AGENTS_OWN: [&str; 1] = [".claude/settings.local.json"];
+
+/// An allowed change that an agent announced.
+#[derive(Debug, Clone)]
+pub(in crate::engine) struct Announced {
+    pub root: PathBuf,
+    pub path: PathBuf,
+    pub plan: PlanId,
+    pub at: Timestamp,
+}
+
+/// How many announced changes are kept in mind.
+const MAX_ANNOUNCED: usize = 4096;
+
+type Key = (String, String);
+
+impl Core {
+    /// Remembers the declared changes that were let through, so that another agent's command is
+    /// not blamed for them.
+    pub(super) fn announce(&mut self, session: &Session, attempt: &Attempt) {
+        let others = self
+            .state
+            .sessions
+            .values()
+            .any(|s| s.is_live() && s.root == session.root && s.plan != session.plan);
+        if !others {
+            return;
+        }
+        let root = Root::new(&session.root);
+        for path in attempt.effects.iter().flat_map(|e| e.changed_paths()) {
+            let found = super::super::places::find(
+                path,
+                &attempt.cwd,
+                &root,
+                Some(&self.home),
+                &self.scratch,
+            );
+            let Some(path) = found.canonical.relative else {
+                continue;
+            };
+            self.announced.push_back(Announced {
+                root: session.root.clone(),
+                path,
+                plan: session.plan,
+                at: Timestamp::now(),
+            });
+            if self.announced.len() > MAX_ANNOUNCED {
+                self.announced.pop_front();
+            }
+        }
+    }
+
+    /// Tells the tree which ignored paths count in the project of a session, and what is
+    /// guarded there.
+    pub(super) fn guard_tree(&mut self, session: &Session) {
+        let Ok(compiled) = self.compiled(session.plan, &session.root) else {
+            return;
+        };
+        let known = self.guarded.get(&session.root);
+        if known.is_some_and(|k| std::sync::Weak::ptr_eq(k, &Arc::downgrade(&compiled))) {
+            return;
+        }
+        self.guarded
+            .insert(session.root.clone(), Arc::downgrade(&compiled));
+        let named: BTreeSet<PathBuf> = compiled
+            .set
+            .guarded_texts()
+            .filter_map(|(text, whole)| {
+                let text = match whole {
+                    true => text,
+                    false => text.rsplit_once('/')?.0,
+                };
+                let path = PathBuf::from(text.trim_end_matches('/'));
+                (!path.as_os_str().is_empty()).then_some(path)
+            })
+            .collect();
+        let reach = self.reach(&compiled, &session.root);
+        let guarded = |path: &Path| {
+            let found = reach.find(path);
+            let mut broken = found.broken(&compiled.set, false).into_iter();
+            broken.any(|i| compiled.letters[i].invariant.origin != Origin::BuiltIn)
+        };
+        self.trees.guard(&session.root, named, &guarded);
+    }
+
+    /// Works off what the tree check found in the project of `session`. Returns what is found
+    /// against its plan, and was not told before.
+    pub(super) fn look_at_tree(&mut self, session: &Session, out: &mut Batch) -> Vec<Breach> {
+        let root = session.root.clone();
+        let changes = self.trees.take(&root);
+        let own: Key = (session.agent.clone(), session.session.clone());
+        let mut by_owner: BTreeMap<Key, Vec<(Change, Hit, Invariant)>> = BTreeMap::new();
+        for change in changes {
+            if self.is_put_back(&root, &change, out) {
+                continue;
+            }
+            match self.owner(&root, &own, &change) {
+                Some(owner) => {
+                    let plan = owner.plan;
+                    if self.announced_elsewhere(&root, &change, plan) {
+                        continue;
+                    }
+                    let Ok(compiled) = self.compiled(plan, &root) else {
+                        continue;
+                    };
+                    let key = (owner.agent.clone(), owner.session.clone());
+                    for (hit, invariant) in self.broken_by_change(&compiled, &root, &change) {
+                        let entry = by_owner.entry(key.clone()).or_default();
+                        entry.push((change.clone(), hit, invariant));
+                    }
+                }
+                None => self.not_attributed(session, &change, out),
+            }
+        }
+        for (key, found) in by_owner {
+            self.blame(&key, &root, found, out);
+        }
+        self.untold.remove(&session.plan).unwrap_or_default()
+    }
+
+    /// A file that is as it was before a violation corrects it.
+    fn is_put_back(&mut self, root: &Path, change: &Change, out: &mut Batch) -> bool {
+        let now = change.now.map(|h| hex(&h));
+        let open: Vec<Violation> = self
+            .state
+            .violations
+            .values()
+            .filter(|v| v.is_open())
+            .filter(|v| {
+                v.found
+                    .as_ref()
+                    .is_some_and(|f| f.root == root && f.path == change.path && f.before == now)
+            })
+            .cloned()
+            .collect();
+        for violation in &open {
+            self.correct(violation.clone(), "the file was put back", out);
+        }
+        !open.is_empty()
+    }
+
+    fn correct(&mut self, mut violation: Violation, by: &str, out: &mut Batch) {
+        violation.status = ViolationStatus::Corrected {
+            resolved_at: Timestamp::now(),
+            by: by.to_owned(),
+        };
+        let plan_id = violation.plan_id;
+        self.emit(out, EventKind::CorrectionApplied { plan_id, violation });
+        self.reconcile_after_correction(plan_id, out);
+    }
+
+    /// The session whose command ran when the change happened; the one that asks first.
+    fn owner(&self, root: &Path, own: &Key, change: &Change) -> Option<Session> {
+        let ran_then =
+            |s: &&Session| s.root == root && s.running.iter().any(|r| started_before(r, change.at));
+        let asking = self.state.sessions.get(own).filter(ran_then);
+        asking
+            .or_else(|| self.state.sessions.values().find(ran_then))
+            .cloned()
+    }
+
+    fn announced_elsewhere(&self, root: &Path, change: &Change, plan: PlanId) -> bool {
+        self.announced.iter().rev().any(|a| {
+            a.plan != plan
+                && a.root == root
+                && a.path == change.path
+                && a.at.as_nanosecond() <= i128::from(change.at) + SLACK_NANOS
+        })
+    }
+
+    fn broken_by_change(
+        &self,
+        compiled: &Compiled,
+        root: &Path,
+        change: &Change,
+    ) -> Vec<(Hit, Invariant)> {
+        if AGENTS_OWN.iter().any(|own| change.path == Path::new(own)) {
+            return Vec::new();
+        }
+        let reach = self.reach(compiled, root);
+        let found = reach.find(&change.path);
+        // The place itself counts, not where a link there leads.
+        let written = found
+            .places
+            .iter()
+            .find(|p| p.relative.as_ref() == Some(&change.path));
+        let mut found = found.clone();
+        if let Some(place) = written {
+            found.canonical = place.clone();
+            found.places = vec![place.clone()];
+        }
+        found.shown = change.path.to_string_lossy().into_owned();
+        let what = match (change.before, change.now) {
+            (None, _) => "it was made",
+            (_, None) => "it was removed",
+            _ => "its content is another",
+        };
+        let broken = found.broken(&compiled.set, false);
+        broken
+            .into_iter()
+            .map(|index| {
+                let hit = Hit {
+                    index,
+                    signature: found.signature(),
+                    shown: found.shown.clone(),
+                    why: Some(what.to_owned()),
+                };
+                (hit, compiled.letters[index].invariant.clone())
+            })
+            .collect()
+    }
+
+    /// Nobody's command ran then: people edit too. It is told, and strikes nobody.
+    fn not_attributed(&mut self, session: &Session, change: &Change, out: &mut Batch) {
+        let of = EffectiveOf::Project(session.project.clone());
+        let Ok((_, merged)) = self.merged_for(of) else {
+            return;
+        };
+        let root = Root::new(&session.root);
+        let Ok((letters, set)) = self.letter_set(merged.effective.iter(), &root) else {
+            return;
+        };
+        let compiled = Compiled { root, letters, set };
+        let broken = self.broken_by_change(&compiled, &session.root, change);
+        if let Some((hit, invariant)) = broken.into_iter().next() {
+            self.emit(
+                out,
+                EventKind::ChangeNotAttributed {
+                    project: session.project.clone(),
+                    path: hit.shown,
+                    text: invariant.text,
+                    invariant_id: invariant.id,
+                },
+            );
+        }
+    }
+
+    /// Counts what was found against a session, opens violations, puts files back.
+    fn blame(
+        &mut self,
+        key: &Key,
+        root: &Path,
+        found: Vec<(Change, Hit, Invariant)>,
+        out: &mut Batch,
+    ) {
+        let Some(session) = self.state.sessions.get(key).cloned() else {
+            return;
+        };
+        let plan = session.plan;
+        let last = session.running.iter().rev();
+        let at = found.iter().map(|(c, _, _)| c.at).min().unwrap_or_default();
+        let command = last
+            .clone()
+            .find(|r| started_before(r, at))
+            .map_or_else(String::new, |r| r.command.clone());
+        let mut breaches = Vec::new();
+        let mut violations = Vec::new();
+        for (change, hit, invariant) in found {
+            let mut breach = self.breach(plan, None, &invariant, hit);
+            if let (Some(before), true) = (change.before, self.trees.restores()) {
+                breach.why = Some(match self.trees.restore(root, &change.path, &before) {
+                    Ok(()) => "it was changed, and has been put back as it was".to_owned(),
+                    Err(error) => format!("it was changed, and not put back: {error}"),
+                });
+            }
+            violations.push((change, invariant));
+            breaches.push(breach);
+        }
+        let verdict = Verdict {
+            verdict: verdict_of(&breaches),
+            reason: message::found(verdict_of(&breaches), &command, plan, &breaches),
+            breaches: breaches.clone(),
+        };
+        let halts = verdict.verdict == VerdictKind::Halt;
+        self.emit(
+            out,
+            EventKind::ChangeFound {
+                plan_id: plan,
+                agent: session.agent.clone(),
+                session: session.session.clone(),
+                command: command.clone(),
+                verdict,
+            },
+        );
+        for ((change, invariant), breach) in violations.iter().zip(&breaches) {
+            if breach.limit.is_none() && invariant.severity != Severity::Error {
+                continue;
+            }
+            self.open_violation(&session, root, change, invariant, &command, out);
+        }
+        let halted = self.state.plans.get(&plan).is_some_and(|p| p.is_halted());
+        if halts && !halted {
+            self.halt(plan, &breaches, out);
+        }
+        self.untold.entry(plan).or_default().extend(breaches);
+    }
+
+    fn open_violation(
+        &mut self,
+        session: &Session,
+        root: &Path,
+        change: &Change,
+        invariant: &Invariant,
+        command: &str,
+        out: &mut Batch,
+    ) {
+        let plan_id = session.plan;
+        let known = self.state.open_violations(plan_id).any(|v| {
+            v.invariant_id == invariant.id
+                && v.found
+                    .as_ref()
+                    .is_some_and(|f| f.root == root && f.path == change.path)
+        });
+        if known {
+            return;
+        }
+        let restored = self.trees.restores() && change.before.is_some() && {
+            // Only a file that is as it was counts as put back.
+            self.trees.hash(root, &change.path) == change.before
+        };
+        let shown = change.path.to_string_lossy();
+        let violation = Violation {
+            id: ViolationId(self.new_id()),
+            plan_id,
+            invariant_id: invariant.id,
+            violated_text: invariant.text.clone(),
+            severity: invariant.severity,
+            details: format!("{shown} was changed by `{}`", one_line(command)),
+            at: Timestamp::now(),
+            status: ViolationStatus::Open,
+            found: Some(FoundChange {
+                root: root.to_owned(),
+                path: change.path.clone(),
+                before: change.before.map(|h| hex(&h)),
+            }),
+        };
+        self.emit(
+            out,
+            EventKind::InvariantViolated {
+                plan_id,
+                violation: violation.clone(),
+            },
+        );
+        if restored {
+            self.correct(violation, "invar put the file back", out);
+        }
+    }
+
+    /// Tells that a command is over.
+    pub(super) fn command_ended(
+        &mut self,
+        session: &Session,
+        call: Option<String>,
+        out: &mut Batch,
+    ) {
+        let key = (session.agent.clone(), session.session.clone());
+        let known = self.state.sessions.get(&key);
+        let ends = known.is_some_and(|s| {
+            let mut own = s.running.iter().filter(|r| !r.background);
+            own.any(|r| call.is_none() || r.call == call)
+        });
+        if ends {
+            self.emit(
+                out,
+                EventKind::CommandEnded {
+                    plan_id: session.plan,
+                    agent: session.agent.clone(),
+                    session: session.session.clone(),
+                    call,
+                },
+            );
+        }
+    }
+
+    /// The verdict that tells a session what was found against its plan.
+    pub(super) fn verdict_on_found(&self, plan: PlanId, breaches: Vec<Breach>) -> Verdict {
+        let halt = self.halt_of(plan);
+        if breaches.is_empty() {
+            return halt;
+        }
+        let kind = verdict_of(&breaches).max(halt.verdict);
+        Verdict {
+            verdict: kind,
+            reason: message::found(kind, "", plan, &breaches),
+            breaches,
+        }
+    }
+
+    /// The project directories that agents of a plan have worked in.
+    pub(crate) fn roots_of(&self, plan: PlanId) -> Vec<PathBuf> {
+        let sessions = self.state.sessions.values();
+        let roots: BTreeSet<PathBuf> = sessions
+            .filter(|s| s.plan == plan)
+            .map(|s| s.root.clone())
+            .collect();
+        roots.into_iter().collect()
+    }
+
+    /// Before a plan is applied: what changed since the last look.
+    pub(crate) fn look_before_apply(&mut self, plan: PlanId, out: &mut Batch) {
+        let mut seen = BTreeSet::new();
+        let sessions: Vec<Session> = self.state.sessions.values().cloned().collect();
+        for session in sessions.into_iter().filter(|s| s.plan == plan) {
+            if seen.insert(session.root.clone()) {
+                let found = self.look_at_tree(&session, out);
+                self.untold.entry(plan).or_default().extend(found);
+            }
+        }
+    }
+}
+
+fn started_before(running: &Running, at: i64) -> bool {
+    running.since.as_nanosecond() <= i128::from(at) + SLACK_NANOS
+}
+
+fn hex(hash: &Hash) -> String {
+    hash.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn one_line(text: &str) -> String {
+    let line = crate::model::visible(text.lines().next().unwrap_or_default()).into_owned();
+    match line.char_indices().nth(120) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+/// Kept beside the compiled sets.
+pub(in crate::engine) type Untold = BTreeMap<PlanId, Vec<Breach>>;
+
+/// Shared with the threads that walk.
+pub(in crate::engine) type SharedTrees = Arc<super::super::tree::Trees>;
