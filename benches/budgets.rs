@@ -10,7 +10,7 @@
 mod support;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs,
     hint::black_box,
     io::{Read, Write},
@@ -23,6 +23,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use invar::{
+    engine::{places::OwnDisk, tree::Snapshot},
+    rules::shell::{Surroundings, read},
+};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -73,6 +77,9 @@ fn main() {
         "5 µs",
     );
 
+    all &= shell();
+    all &= tree();
+
     let mut screen = support::Screen::new(100_000);
     let frame = time(|| screen.frame(), 10, 51);
     all &= check(
@@ -87,6 +94,84 @@ fn main() {
     all &= breach_on_screen(dir.path());
     all &= idle(dir.path());
     assert!(all, "a budget is broken");
+}
+
+/// A command line of the usual kind, and a heredoc of 100 KB.
+fn shell() -> bool {
+    let at = Surroundings {
+        cwd: Path::new("/w"),
+        root: Path::new("/w"),
+        home: None,
+        scratch: Path::new("/tmp"),
+        disk: &OwnDisk,
+    };
+    let line = "cd src && FOO=1 cargo test --all 2>&1 | tail -20 && sed -i 's/a/b/' lib.rs";
+    let usual = time(|| drop(black_box(read(black_box(line), at))), 50, 51);
+    let long = format!(
+        "cat > src/a.rs <<'EOF'\n{}EOF\n",
+        "let x = 1;\n".repeat(9000)
+    );
+    let long = time(|| drop(black_box(read(black_box(&long), at))), 1, 21);
+    let one = check(
+        "command line of four commands, read",
+        usual,
+        usual < Duration::from_millis(1),
+        "1 ms",
+    );
+    let two = check(
+        "heredoc of 100 KB, read",
+        long,
+        long < Duration::from_millis(20),
+        "20 ms",
+    );
+    one && two
+}
+
+/// A project of 50,000 files: the first snapshot, and a later look with 10 changed files.
+fn tree() -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("w");
+    let text = "fn main() { println!(\"hello\"); }\n".repeat(40);
+    for folder in 0..1000 {
+        let folder = root.join(format!("src/m{}/n{folder}", folder % 20));
+        fs::create_dir_all(&folder).unwrap();
+        for file in 0..50 {
+            fs::write(folder.join(format!("f{file}.rs")), &text).unwrap();
+        }
+    }
+    fs::create_dir_all(root.join(".git")).unwrap();
+    let start = Instant::now();
+    let mut snapshot = Snapshot::take(&root, &BTreeSet::new(), 100_000).unwrap();
+    let first = start.elapsed();
+    // What changed within the tick of the first look is read once more.
+    std::thread::sleep(Duration::from_millis(100));
+    snapshot.refresh(&root, 100_000).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    snapshot.refresh(&root, 100_000).unwrap();
+    let looks = (0..11).map(|round| {
+        for file in 0..10 {
+            let file = root.join(format!("src/m3/n3/f{file}.rs"));
+            fs::write(file, format!("// {round}\n{text}")).unwrap();
+        }
+        let start = Instant::now();
+        let changes = snapshot.refresh(&root, 100_000).unwrap();
+        assert_eq!(changes.len(), 10);
+        start.elapsed()
+    });
+    let look = median(looks.collect());
+    let one = check(
+        "first snapshot of 50,000 files (1.4 KB each)",
+        first,
+        first < Duration::from_secs(2),
+        "2 s",
+    );
+    let two = check(
+        "look at 50,000 files, 10 of them changed",
+        look,
+        look < Duration::from_millis(150),
+        "150 ms",
+    );
+    one && two
 }
 
 fn invar(home: &Path, args: &[&str]) -> Command {

@@ -22,7 +22,7 @@ use crate::{
     engine::{
         self, Call, Config, Locations, Reply,
         client::Connection,
-        protocol::{HookCall, HookReply},
+        protocol::{HookCall, HookEvent, HookReply},
     },
 };
 
@@ -76,9 +76,13 @@ fn decide(
         Err(refusal) => return (adapter.refuse(&refusal), None),
     };
     let Parsed { event, call } = parsed;
-    let Some(call) = call else {
+    let Some(mut call) = call else {
         return (HookAnswer::silent(), None);
     };
+    // Looking for the agent's process takes a while; once in a session is enough.
+    if call.pid.is_none() && call.what == HookEvent::SessionStart {
+        call.pid = engine::caller::ancestor_named(adapter.process_names());
+    }
     match ask(call, store, deadline) {
         Ok((reply, leave_engine)) => (adapter.answer(&event, &reply), leave_engine),
         Err(reason) => (
@@ -103,8 +107,7 @@ fn environment(adapter: &dyn Adapter) -> HookEnv {
             .map(PathBuf::from),
         pid: adapter
             .pid_variable()
-            .and_then(|name| std::env::var(name).ok()?.parse().ok())
-            .or_else(|| engine::caller::ancestor_named(adapter.process_names())),
+            .and_then(|name| std::env::var(name).ok()?.parse().ok()),
         home: std::env::var_os("HOME")
             .filter(|home| !home.is_empty())
             .map(PathBuf::from),

@@ -213,6 +213,13 @@ impl Core {
                 Ok(Reply::Strikes(wanted.cloned().collect()))
             }
             Call::Hook(call) => Ok(Reply::Hook(Box::new(self.hook(call, out)))),
+            Call::TreeState { root } => {
+                let fault = self.trees.ensure(&root, std::time::Duration::ZERO).err();
+                Ok(Reply::Tree {
+                    watched: self.trees.watched(&root),
+                    fault: fault.map(|f| f.to_string()),
+                })
+            }
             Call::AgentPids => {
                 let live = self.state.sessions.values().filter(|s| s.is_live());
                 Ok(Reply::Pids(live.filter_map(|s| s.pid).collect()))

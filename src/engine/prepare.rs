@@ -44,6 +44,7 @@ pub(super) fn need(call: &Call) -> Need {
             HookEvent::Stopped => Need::Look(root(hook)),
             _ => Need::Nothing,
         },
+        Call::TreeState { root } => Need::Snapshot(root.clone()),
         Call::PlanTransition {
             transition: Transition::ApplyPlan,
             ..

@@ -159,6 +159,10 @@ pub enum Call {
     },
     LogVerify,
     Hook(HookCall),
+    /// How the tree of a project directory is watched.
+    TreeState {
+        root: PathBuf,
+    },
     /// The processes of the agents at work, as far as they are known.
     AgentPids,
     /// The project directories that agents of a plan work in.
@@ -465,6 +469,11 @@ pub enum Reply {
     Hook(Box<HookReply>),
     Roots(Vec<PathBuf>),
     Pids(Vec<u32>),
+    /// How many files are compared after a command, or why none are.
+    Tree {
+        watched: Option<usize>,
+        fault: Option<String>,
+    },
 }
 
 /// Why a call was not done. The kinds map to exit codes.

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     agents::Support,
-    engine::{Call, Reply, protocol::EffectiveOf},
-    model::{ActionName, Plan, ProjectName, Scope, Transition, visible},
+    engine::{Call, Reply, protocol::EffectiveOf, state::project_root},
+    model::{ActionName, Layer, Plan, ProjectName, Scope, Transition, visible},
 };
 
 pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
@@ -72,6 +72,11 @@ fn plan_check(context: &mut Context, plan: String, agent: &str) -> Outcome {
     let Reply::Effective(set) = reply else {
         return Err(unexpected(&reply));
     };
+    let root = project_root(&cwd()?);
+    let reply = context.call(Call::TreeState { root })?;
+    let Reply::Tree { watched, fault } = reply else {
+        return Err(unexpected(&reply));
+    };
     let mut rows = Vec::new();
     let mut data = Vec::new();
     let mut unsupported = false;
@@ -79,19 +84,36 @@ fn plan_check(context: &mut Context, plan: String, agent: &str) -> Outcome {
         let coverage = adapter.coverage(&invariant.layer);
         unsupported |= coverage.support == Support::Unsupported;
         let word = coverage.support.as_str().to_owned();
-        rows.push(vec![word, invariant.text.clone(), coverage.why.to_owned()]);
+        let why = match (&fault, &invariant.layer) {
+            (Some(fault), Layer::Letter(_)) => {
+                format!(
+                    "{}; but the files here are not compared: {fault}",
+                    coverage.why
+                )
+            }
+            _ => coverage.why.to_owned(),
+        };
+        rows.push(vec![word, invariant.text.clone(), why.clone()]);
         data.push(json!({
             "id": invariant.id, "text": invariant.text, "layer": invariant.layer.kind(),
-            "support": coverage.support, "why": coverage.why,
+            "support": coverage.support, "why": why,
         }));
     }
-    let text = match rows.is_empty() {
+    let mut text = match rows.is_empty() {
         true => "no invariants in force\n".to_owned(),
         false => table(&["SUPPORT", "INVARIANT", "WHY"], &rows),
     };
+    text.push_str(&match (watched, &fault) {
+        (Some(count), _) => format!("{count} files are compared after each command\n"),
+        (None, Some(fault)) => format!("files are not compared: {fault}\n"),
+        (None, None) => String::new(),
+    });
     let mut done = Done::new(
         text,
-        json!({"plan_id": set.plan_id, "agent": agent, "invariants": data}),
+        json!({
+            "plan_id": set.plan_id, "agent": agent, "invariants": data,
+            "tree": {"watched": watched, "fault": fault},
+        }),
     );
     if unsupported {
         done.exit = exit::BLOCKED;

@@ -155,6 +155,7 @@ impl Core {
             Some(own) if self.chosen_plan(&project).is_none() => own,
             _ => self.plan_for(agent, &project, pid, out),
         };
+        let known_pid = known.as_ref().and_then(|k| k.pid);
         let known_hooked = known.as_ref().is_some_and(|k| k.hooked);
         let known_running = known
             .as_ref()
@@ -167,7 +168,7 @@ impl Core {
             project,
             root,
             started_at: known.map_or_else(Timestamp::now, |k| k.started_at),
-            pid,
+            pid: pid.or(known_pid),
             ended_at: None,
             hooked: known_hooked,
             running: known_running,

@@ -493,6 +493,29 @@ fn agents_do_not_change_the_rules() {
     }
 }
 
+proptest::proptest! {
+    /// Whatever the line, it is read to an end, and every range lies in it.
+    #[test]
+    fn no_line_breaks_the_reader(parts in proptest::collection::vec(
+        proptest::sample::select(vec![
+            "rm", "a", " ", " ", "$(", ")", "`", "'", "\"", "{", "}", "<", ">", "|", "&", ";", "\n",
+            "$x", "${y:-", "*", "[", "]", "(", "((", "if", "then", "fi", "for", "in", "do", "done",
+            "case", "esac", "while", "<<E", "E", "\\", "é", "=", "sed -i", "git", "env", "xargs",
+            "bash -c", "python -c", "find . -exec", "\u{0}", "~", "#", "!", "function", "[[", "]]",
+        ]),
+        0..24,
+    )) {
+        let line: String = parts.concat();
+        let reading = reading(&line);
+        for found in &reading.found {
+            assert!(line.get(found.bytes.clone()).is_some(), "{line:?}");
+        }
+        for unresolved in &reading.unresolved {
+            assert!(line.get(unresolved.bytes.clone()).is_some(), "{line:?}");
+        }
+    }
+}
+
 #[test]
 fn bytes_point_into_the_line() {
     let line = "ls; écho; rm a && bash -c 'rm b'";
