@@ -20,7 +20,7 @@ use crate::{
         link::{Link, LinkEvent},
         writer::Engine,
     },
-    model::{Event, EventKind, PlanChange, VerdictKind, visible},
+    model::{Effect, Event, EventKind, PlanChange, VerdictKind, visible},
 };
 
 /// How often a host that shall end by itself looks whether it may.
@@ -222,11 +222,16 @@ fn event_line(event: &Event) -> String {
         EventKind::Attempted {
             attempt, verdict, ..
         } => {
-            let paths: Vec<String> = attempt
+            let targets: Vec<String> = attempt
                 .effects
                 .iter()
-                .flat_map(|e| e.changed_paths())
-                .map(|p| p.display().to_string())
+                .flat_map(|effect| match effect {
+                    Effect::Opaque { command, .. } => vec![format!("`{command}`")],
+                    effect => {
+                        let paths = effect.changed_paths().into_iter();
+                        paths.map(|p| p.display().to_string()).collect()
+                    }
+                })
                 .collect();
             let strikes: Vec<String> = verdict
                 .breaches
@@ -250,7 +255,7 @@ fn event_line(event: &Event) -> String {
             format!(
                 "{word} {} {} {}",
                 attempt.tool,
-                paths.join(" "),
+                targets.join(" "),
                 strikes.join(", ")
             )
         }

@@ -134,7 +134,7 @@ pub(super) fn looks_like_path(text: &str) -> bool {
             && !["com", "org", "net", "io", "dev"].contains(&ext)
     });
     let has_name = text.contains(|c: char| c.is_alphanumeric());
-    let odd = text.contains(['%', '\\', '*', '?', '^', '$', '@', '\n', '\t', ' ']);
+    let odd = text.contains(|c: char| "%\\*?^$@\n\t \"'`;|<>&=,".contains(c));
     has_name
         && !odd
         && !text.contains("://")
