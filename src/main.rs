@@ -76,6 +76,7 @@ fn open_screen(cli: Cli) -> Result<(), UiError> {
     let options = ui::Options {
         locations,
         cwd: std::env::current_dir()?,
+        read_only: cli.read_only,
         notices: None,
     };
     runtime()?.block_on(ui::run(options))
@@ -97,6 +98,7 @@ fn play_demo(plain: bool) -> Result<(), UiError> {
     let options = ui::Options {
         locations: stage.locations.clone(),
         cwd: stage.project.clone(),
+        read_only: false,
         notices: Some(notices),
     };
     runtime()?.block_on(async {

@@ -9,6 +9,7 @@ use crate::model::{Origin, Transition};
 pub enum Action {
     Add,
     Edit,
+    ExternalEdit,
     Remove,
     Undo,
     Redo,
@@ -17,6 +18,10 @@ pub enum Action {
     FilterMode,
     NextPhase,
     Resume,
+    Resolve,
+    Inbox,
+    Copy,
+    Palette,
     NextPane,
     PreviousPane,
     ScopesPane,
@@ -79,11 +84,16 @@ actions! {
     Remove, "remove", "remove", "Remove the selected invariant (asks first)", ["d"], &[Pane::Effective];
     Undo, "undo", "undo", "Take the last change of an invariant back", ["u"], &[Pane::Effective];
     Redo, "redo", "redo", "Do the change that was undone last again", ["ctrl-r"], NONE;
+    ExternalEdit, "external_edit", "$EDITOR", "Edit the text of the selected invariant in $VISUAL or $EDITOR", ["E"], NONE;
+    Resolve, "resolve", "resolve", "See what blocks the plan, and the ways out", ["b"], &[Pane::Plan];
+    Inbox, "inbox", "needs you", "See everything that needs a person", ["i"], &[Pane::Scopes];
     Open, "open", "open", "Open the selected row, or fold it", ["enter"], ALL;
     NextPhase, "next_phase", "next phase", "Move the plan to its next phase, or retry a blocked one", ["n"], &[Pane::Plan];
     Resume, "resume", "resume", "Let a halted plan go on (asks first)", ["R"], &[Pane::Plan];
     Filter, "filter", "filter", "Filter the focused list; ! in front inverts", ["/"], LISTS;
     FilterMode, "filter_mode", "regex/fuzzy", "Switch the filter between regular expression and fuzzy", ["ctrl-t"], NONE;
+    Copy, "copy", "copy", "Copy the selected row to the clipboard", ["y"], NONE;
+    Palette, "palette", "commands", "Find any action by a few letters", [":", "ctrl-p"], ALL;
     Help, "help", "help", "Show or hide this help", ["?"], ALL;
     NextPane, "next_pane", "next pane", "Focus the next pane", ["tab"], ALL;
     PreviousPane, "previous_pane", "previous pane", "Focus the previous pane", ["backtab"], NONE;
@@ -114,20 +124,40 @@ impl Action {
         TABLE.iter().find(|d| d.action == self).unwrap_or(&TABLE[0])
     }
 
+    /// Whether it changes what others see.
+    pub fn changes(self) -> bool {
+        matches!(
+            self,
+            Action::Add
+                | Action::Edit
+                | Action::ExternalEdit
+                | Action::Remove
+                | Action::Undo
+                | Action::Redo
+                | Action::NextPhase
+                | Action::Resume
+        )
+    }
+
     /// Why the action cannot be done now; `None` when it can.
     pub fn disabled(self, model: &Model) -> Option<String> {
         let plan = || model.shown_plan().ok_or("no plan is selected");
+        if model.read_only && self.changes() {
+            return Some("invar was started with --read-only".into());
+        }
         let result: Result<(), String> = match self {
-            Action::Edit | Action::Remove => match model.selected_invariant() {
-                _ if model.focus != Pane::Effective => {
-                    Err("focus the effective set (2) and select an invariant".into())
+            Action::Edit | Action::ExternalEdit | Action::Remove => {
+                match model.selected_invariant() {
+                    _ if model.focus != Pane::Effective => {
+                        Err("focus the effective set (2) and select an invariant".into())
+                    }
+                    None => Err("no invariant is selected".into()),
+                    Some(i) if i.origin == Origin::BuiltIn => {
+                        Err("it is built in: it keeps agents away from what guards them".into())
+                    }
+                    Some(_) => Ok(()),
                 }
-                None => Err("no invariant is selected".into()),
-                Some(i) if i.origin == Origin::BuiltIn => {
-                    Err("it is built in: it keeps agents away from what guards them".into())
-                }
-                Some(_) => Ok(()),
-            },
+            }
             Action::NextPhase => plan().map_err(Into::into).and_then(|plan| {
                 if plan.is_halted() {
                     Err("the plan is halted; resume it first".into())
@@ -137,6 +167,15 @@ impl Action {
                     Ok(())
                 }
             }),
+            Action::Resolve => plan().map_err(Into::into).and_then(|plan| {
+                match super::resolver::items(model, plan.id).is_empty() {
+                    true => Err("nothing blocks the plan".into()),
+                    false => Ok(()),
+                }
+            }),
+            Action::Copy if super::copy::text(model).is_none() => {
+                Err("there is nothing selected to copy".into())
+            }
             Action::Resume => plan()
                 .map_err(Into::into)
                 .and_then(|plan| match plan.is_halted() {

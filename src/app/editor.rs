@@ -302,6 +302,43 @@ impl Editor {
         })
     }
 
+    /// Puts another text into the text field, as one change.
+    pub fn set_text(&mut self, text: &str) {
+        let lines: Vec<&str> = text.trim_end_matches('\n').lines().collect();
+        self.text = area(&lines);
+        self.focus = Field::Text;
+    }
+
+    /// The patterns to count files for; none while they are wrong or not asked for.
+    pub fn countable(&self) -> Option<Vec<String>> {
+        let patterns = self.pattern_lines();
+        let wanted = self.layer.has_patterns() && !patterns.is_empty();
+        (wanted && self.problem().is_none()).then_some(patterns)
+    }
+
+    /// The invariant as it would be saved, to look for what it conflicts with.
+    pub fn draft(&self) -> Option<Invariant> {
+        if self.problem().is_some() {
+            return None;
+        }
+        let layer = self.chosen_layer().ok()?;
+        let typed = self.text.lines().join("\n");
+        let text = match (typed.trim(), layer.letter()) {
+            ("", Some(check)) => check.sentence(),
+            _ => typed,
+        };
+        // The youngest there could be, unless it is there already.
+        let id = match self.editing {
+            Some((id, _)) => id,
+            None => InvariantId(ulid::Ulid::max()),
+        };
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        let mut draft = Invariant::new(id, self.chosen_scope().clone(), layer, &text, at);
+        draft.severity = self.severity;
+        draft.non_overridable = self.non_overridable;
+        Some(draft)
+    }
+
     /// Takes a key that is not one of the editor's own (save, leave).
     pub fn key(&mut self, key: KeyEvent) {
         self.refused = None;

@@ -2,6 +2,7 @@
 //! says what shall be done; [`crate::ui`] draws the model and does it.
 
 pub mod action;
+pub mod copy;
 pub mod editor;
 pub mod effective;
 pub mod keymap;
@@ -9,6 +10,9 @@ pub mod layout;
 pub mod list;
 pub mod model;
 pub mod overlay;
+pub mod palette;
+pub mod resolver;
+pub mod settings;
 pub mod stream;
 pub mod tree;
 mod update;

@@ -9,6 +9,7 @@ use super::{
     effective::{self, EffectiveRow},
     list::ListView,
     overlay::Overlay,
+    settings::Settings,
     stream::{Stream, Tone, invariants},
     tree::{self, Node, TreeRow},
 };
@@ -17,7 +18,7 @@ use crate::{
     model::{
         Event, Invariant, InvariantId, PhaseState, Plan, PlanId, ProjectName, Scope, ScopeKind,
     },
-    rules::normalise::Keyed,
+    rules::{conflict::Contradiction, merge::merge, normalise::Keyed},
 };
 
 /// The four panes, in the order of their digits.
@@ -54,6 +55,14 @@ pub enum Msg {
     Lagged {
         missed: u64,
     },
+    /// The configuration was read: what it says, or what is wrong with it.
+    Settings(Result<Box<Settings>, String>),
+    /// Files that patterns match were counted.
+    Counted(Counted),
+    /// The text that an editor of the person's own left; `None` when it was given up.
+    Edited(Option<String>),
+    /// How a copy went.
+    Copied(Result<String, String>),
     Answer {
         purpose: Purpose,
         answer: Box<Result<Reply, EngineError>>,
@@ -75,10 +84,29 @@ pub enum Purpose {
     Meet,
 }
 
+/// How many of the project's files patterns match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    pub patterns: Vec<String>,
+    pub hits: usize,
+    pub total: usize,
+}
+
 /// What shall be done.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
-    Call { purpose: Purpose, call: Box<Call> },
+    Call {
+        purpose: Purpose,
+        call: Box<Call>,
+    },
+    /// Put the text into the clipboard.
+    Copy(String),
+    /// Hand the text to the person's own editor.
+    External(String),
+    /// Count the files that match.
+    Count(Vec<String>),
+    /// Something begins to need a person.
+    Bell,
     Suspend,
     Quit,
 }
@@ -102,6 +130,13 @@ pub struct Model {
     pub focus: Pane,
     pub zoom: bool,
     pub overlays: Vec<Overlay>,
+    pub settings: Settings,
+    /// Nothing may be changed from here.
+    pub read_only: bool,
+    /// The engine keeps copies of guarded files.
+    pub can_put_back: bool,
+    /// How many files the editor's patterns match, once they are counted.
+    pub counted: Option<Counted>,
     /// A line about the last thing done; the next key takes it away.
     pub toast: Option<(Tone, String)>,
     pub link: Link,
@@ -151,6 +186,10 @@ impl Model {
             focus: Pane::Effective,
             zoom: false,
             overlays: Vec::new(),
+            settings: Settings::default(),
+            read_only: false,
+            can_put_back: false,
+            counted: None,
             toast: None,
             link: Link::Lost,
             state: State::default(),
@@ -284,28 +323,115 @@ impl Model {
         (count(PhaseState::Blocked), count(PhaseState::Halted))
     }
 
-    /// What the banner says about the shown plan; none when nothing is wrong.
-    pub fn banner(&self) -> Option<(Tone, String)> {
-        let plan = self.shown_plan()?;
+    /// An invariant, of a person or built in.
+    pub fn invariant(&self, id: InvariantId) -> Option<&Invariant> {
+        let own = self.state.invariants.get(&id);
+        own.or_else(|| self.built_in.iter().find(|k| k.invariant.id == id))
+            .map(|k| &k.invariant)
+    }
+
+    /// What an invariant would be in conflict with, if it were saved as it is: one sentence each.
+    pub fn draft_conflicts(&self, draft: &Invariant) -> Vec<String> {
+        let mut all = match &draft.scope {
+            Scope::Global => self.state.collect(None, None),
+            Scope::Project(name) => self.state.collect(Some(name), None),
+            Scope::Action(name) => self.state.collect(None, Some(name)),
+            Scope::Plan(id) => match self.state.plans.get(id) {
+                Some(plan) => self.state.collect_for_plan(plan),
+                None => Vec::new(),
+            },
+        };
+        all.retain(|k| k.invariant.id != draft.id);
+        all.push(Keyed::new(draft.clone()));
+        let merged = merge(&all);
+        let name = |i: &Invariant| {
+            let text = crate::model::visible(&i.text.replace('\n', " ")).into_owned();
+            format!("\"{text}\" ({})", i.scope.kind())
+        };
+        let mut told = Vec::new();
+        for shadow in &merged.shadowed {
+            let (winner, loser) = (&shadow.winner.invariant, &shadow.loser.invariant);
+            let what = if shadow.contradiction {
+                "contradicts"
+            } else {
+                "says the same as"
+            };
+            if loser.id == draft.id {
+                told.push(format!(
+                    "it {what} {}, which wins: {}",
+                    name(winner),
+                    shadow.rationale
+                ));
+            } else if winner.id == draft.id {
+                told.push(format!(
+                    "it {what} {}, and wins: {}",
+                    name(loser),
+                    shadow.rationale
+                ));
+            }
+        }
+        for conflict in &merged.unresolved {
+            let other = match (conflict.weaker == draft.id, conflict.stronger == draft.id) {
+                (true, _) => conflict.stronger,
+                (_, true) => conflict.weaker,
+                _ => continue,
+            };
+            if let Some(other) = self.invariant(other) {
+                told.push(format!(
+                    "it contradicts {} of equal strength, and would block the plan: {}",
+                    name(other),
+                    conflict.proof
+                ));
+            }
+        }
+        told
+    }
+
+    /// The contradictions that keep a plan from going on.
+    pub fn contradictions(&self, plan: &Plan) -> Vec<Contradiction> {
+        merge(&self.state.collect_for_plan(plan)).unresolved
+    }
+
+    /// What a plan needs of a person, and whether it is bad; `None` when it needs nothing.
+    pub fn standing(&self, plan: &Plan) -> Option<(String, bool)> {
         match plan.state {
             PhaseState::Halted => {
                 let why = plan.halt_reason.as_deref().unwrap_or("it was halted");
-                Some((Tone::Bad, format!("halted: {why}")))
+                Some((format!("halted: {why}"), true))
             }
             PhaseState::Blocked => {
                 let verb = plan.blocked.map_or("the transition", |t| t.verb());
                 let count = invariants(plan.violated_ids.len());
-                Some((Tone::Bad, format!("{verb} is blocked by {count}")))
+                Some((format!("{verb} is blocked by {count}"), true))
             }
             PhaseState::Queued => {
                 let transition = plan.blocked?;
                 Some((
-                    Tone::Good,
                     format!("nothing blocks {} any more", transition.verb()),
+                    false,
                 ))
+            }
+            _ if !plan.is_over() => {
+                let open = self.state.open_violations(plan.id).filter(|v| v.blocks());
+                let count = open.count();
+                (count > 0).then(|| {
+                    let word = if count == 1 {
+                        "violation"
+                    } else {
+                        "violations"
+                    };
+                    (format!("{count} open {word}"), true)
+                })
             }
             _ => None,
         }
+    }
+
+    /// What the banner says about the shown plan; none when nothing is wrong.
+    pub fn banner(&self) -> Option<(Tone, String)> {
+        let plan = self.shown_plan()?;
+        let (text, bad) = self.standing(plan)?;
+        Some((if bad { Tone::Bad } else { Tone::Good }, text))
     }
 
     /// The scopes that an invariant can be given, the selected one first.

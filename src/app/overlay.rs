@@ -1,6 +1,6 @@
 //! What can lie over the panes.
 
-use super::editor::Editor;
+use super::{editor::Editor, palette::Palette, resolver::Resolver};
 use crate::engine::protocol::DecisionNode;
 use crate::model::{InvariantId, PlanId};
 
@@ -8,6 +8,14 @@ use crate::model::{InvariantId, PlanId};
 pub enum Overlay {
     Help {
         scroll: usize,
+        /// Only lines with this text show.
+        filter: String,
+    },
+    Palette(Palette),
+    Resolver(Resolver),
+    /// What needs a person; the selected row.
+    Inbox {
+        selected: usize,
     },
     Editor(Box<Editor>),
     Confirm(Confirm),
@@ -34,6 +42,7 @@ pub enum Overlay {
 pub enum Confirmed {
     Remove(InvariantId),
     Resume(PlanId),
+    Cancel(PlanId),
     DiscardEdit,
     Quit,
 }

@@ -22,6 +22,9 @@ pub struct Cli {
         hide_env_values = true
     )]
     pub store: Option<PathBuf>,
+    /// Change nothing: what would is refused.
+    #[arg(long, global = true)]
+    pub read_only: bool,
     /// How to print.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
     pub format: Format,

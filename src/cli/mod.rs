@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use args::{Cli, Command, Format};
 use output::{Failure, Output};
 
+use crate::app::settings::Settings;
 use crate::engine::{self, Call, EngineError, Locations, Reply, caller};
 
 /// Exit codes of all commands but `hook`, which follows its agent's protocol.
@@ -34,6 +35,7 @@ pub struct Context {
     pub locations: Locations,
     session: Option<engine::Session>,
     deadline: Instant,
+    read_only: bool,
 }
 
 impl Context {
@@ -47,6 +49,7 @@ impl Context {
             locations,
             session: None,
             deadline: Instant::now() + PATIENCE,
+            read_only: cli.read_only,
         })
     }
 
@@ -71,6 +74,11 @@ impl Context {
     /// # Errors
     /// [`EngineError::NotForAgents`].
     pub fn check_caller(&mut self) -> Result<(), EngineError> {
+        if self.read_only {
+            return Err(EngineError::Invalid(
+                "this would change something, and --read-only says not to".into(),
+            ));
+        }
         let refuse = |why: String| Err(EngineError::NotForAgents(caller::refusal(&why)));
         if let Some(mark) = caller::own_mark() {
             return refuse(format!("{mark} is set"));
@@ -112,6 +120,16 @@ fn meet_project(
     Ok(session)
 }
 
+/// Names in the configuration that mean nothing are told, and nothing more.
+fn warn_of_config(path: &std::path::Path) {
+    let Ok(text) = std::fs::read_to_string(path) else {
+        return;
+    };
+    for warning in engine::Config::unknown(&text, path, &Settings::names()) {
+        output::complain("warning", &warning);
+    }
+}
+
 /// Runs a command that is neither `hook` nor a screen; returns its exit code.
 pub fn run(cli: Cli, command: Command) -> u8 {
     let name = command.name();
@@ -123,6 +141,7 @@ pub fn run(cli: Cli, command: Command) -> u8 {
     }
     let result = Context::new(&cli)
         .map_err(Failure::from)
+        .inspect(|context| warn_of_config(&context.locations.config))
         .and_then(|mut context| commands::dispatch(&mut context, command, &output));
     match result {
         Ok(done) => output.finish(done),

@@ -12,17 +12,32 @@ use crate::model::Remedy;
 
 /// The configuration; every field has a default, so that no file is needed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Config {
     pub engine: EngineConfig,
     pub paths: PathsConfig,
     pub remedy: RemedyConfig,
     pub tree: TreeConfig,
+    /// The screen's own; a fault there must not stop a hook.
+    #[serde(skip_serializing)]
+    pub ui: Elsewhere,
+    #[serde(skip_serializing)]
+    pub keys: Elsewhere,
+}
+
+/// A part of the file that others read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Elsewhere;
+
+impl<'de> Deserialize<'de> for Elsewhere {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
 }
 
 /// `[tree]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct TreeConfig {
     /// Whether the project's files are compared after each command that may have written.
     pub check: bool,
@@ -44,7 +59,7 @@ impl Default for TreeConfig {
 
 /// `[engine]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct EngineConfig {
     /// Whether a hook that finds no engine leaves one behind for the next ones.
     pub autostart: bool,
@@ -66,7 +81,7 @@ impl Default for EngineConfig {
 
 /// `[paths]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct PathsConfig {
     /// Folders whose content is nobody's business.
     pub scratch: Vec<PathBuf>,
@@ -82,7 +97,7 @@ impl Default for PathsConfig {
 
 /// `[remedy]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct RemedyConfig {
     pub on_invariant_breach: Remedy,
 }
@@ -134,14 +149,73 @@ impl Config {
             ))
         })
     }
+
+    /// The names in a file that mean nothing, as sentences with the nearest known name. `also`
+    /// are names that others read, such as `keys.add`.
+    pub fn unknown(text: &str, path: &Path, also: &[String]) -> Vec<String> {
+        let Ok(table) = text.parse::<toml::Table>() else {
+            return Vec::new();
+        };
+        let own = toml::Table::try_from(Self::default()).unwrap_or_default();
+        let mut known: Vec<String> = also.to_vec();
+        names(&own, "", &mut known);
+        let mut used = Vec::new();
+        names(&table, "", &mut used);
+        let sections: Vec<String> = known
+            .iter()
+            .filter_map(|name| Some(name.split_once('.')?.0.to_owned()))
+            .collect();
+        used.into_iter()
+            .filter(|name| !known.contains(name) && !sections.contains(name))
+            .map(|name| {
+                let near = known
+                    .iter()
+                    .map(|k| (strsim::damerau_levenshtein(k, &name), k))
+                    .min()
+                    .filter(|(distance, _)| *distance <= 3);
+                let hint = match near {
+                    Some((_, near)) => format!("; did you mean `{near}`?"),
+                    None => "; see `invar config` for what there is".to_owned(),
+                };
+                let last = name.rsplit('.').next().unwrap_or(&name);
+                let line = text
+                    .lines()
+                    .position(|l| l.trim_start().trim_start_matches('[').starts_with(last))
+                    .map_or(1, |at| at + 1);
+                format!(
+                    "{}, line {line}: `{name}` means nothing{hint}",
+                    path.display()
+                )
+            })
+            .collect()
+    }
+}
+
+/// All names of a table, dotted.
+fn names(table: &toml::Table, before: &str, out: &mut Vec<String>) {
+    for (name, value) in table {
+        let name = match before {
+            "" => name.clone(),
+            before => format!("{before}.{name}"),
+        };
+        match value {
+            toml::Value::Table(inner) => names(inner, &name, out),
+            _ => out.push(name),
+        }
+    }
+}
+
+/// Line and column, from 1, of a byte of a text.
+pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at.min(text.len())).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    (line, column)
 }
 
 /// What TOML found wrong, as `line 2, column 13: …`.
 pub fn toml_fault(text: &str, error: &toml::de::Error) -> String {
-    let at = error.span().map_or(0, |s| s.start).min(text.len());
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    let (line, column) = line_and_column(text, error.span().map_or(0, |s| s.start));
     let message = error.message().trim_end();
     format!("line {line}, column {column}: {message}")
 }
@@ -163,11 +237,24 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_key_is_told_with_line_and_column() {
-        let error = Config::parse("[engine]\nautosart = true\n", Path::new("c.toml"))
+    fn a_wrong_value_is_told_with_line_and_column() {
+        let error = Config::parse("[engine]\nautostart = 3\n", Path::new("c.toml"))
             .unwrap_err()
             .to_string();
-        assert!(error.contains("c.toml, line 2, column 1"), "{error}");
-        assert!(error.contains("autosart"), "{error}");
+        assert!(error.contains("c.toml, line 2, column 13"), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_one_that_was_meant() {
+        let unknown = |text: &str| Config::unknown(text, Path::new("c.toml"), &["keys.add".into()]);
+        let told = unknown("[engine]\nautosart = true\n[keys]\nadd = []\n");
+        assert_eq!(
+            told,
+            ["c.toml, line 2: `engine.autosart` means nothing; did you mean `engine.autostart`?"]
+        );
+        assert!(unknown("[nonsense]\nx = 1\n")[0].contains("`nonsense.x` means nothing"));
+        assert!(unknown("[ui]\n[engine]\nautostart = false\n").is_empty());
+        // What the screen reads is no fault here, whatever it holds.
+        assert!(Config::parse("[ui]\nmouse = 3\n", Path::new("c.toml")).is_ok());
     }
 }

@@ -17,7 +17,7 @@ use super::{
         found::{Announced, SharedTrees, Untold},
     },
     places::{Root, resolve},
-    protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved},
+    protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved, Unresolved},
     state::{State, project_root},
     tree::Trees,
 };
@@ -200,6 +200,7 @@ impl Core {
                 response,
             } => self.enforce(&plan, &violated, &response, out),
             Call::Resolve { violation, waive } => self.resolve_violation(&violation, waive, out),
+            Call::PutBack { violation } => self.put_back(&violation, out),
             Call::Violations { plan } => {
                 let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
                 let all = self.state.violations.values();
@@ -239,8 +240,12 @@ impl Core {
 
     /// All that a screen shows.
     pub fn snapshot(&self) -> super::protocol::Snapshot {
-        self.state
-            .snapshot(self.built_in.iter().map(|k| k.invariant.clone()).collect())
+        super::protocol::Snapshot {
+            restores: self.trees.restores(),
+            ..self
+                .state
+                .snapshot(self.built_in.iter().map(|k| k.invariant.clone()).collect())
+        }
     }
 
     /// Records an event: numbered, applied to the state, and put into the batch.
@@ -351,12 +356,26 @@ impl Core {
             overridden: s.loser.invariant.clone(),
             by: s.winner.invariant.clone(),
             rationale: s.rationale.clone(),
+            contradiction: s.contradiction,
+        };
+        let find = |id| {
+            let mut all = merged.effective.iter();
+            all.find(|k| k.invariant.id == id)
+                .map(|k| k.invariant.clone())
+        };
+        let unresolved = |c: &crate::rules::conflict::Contradiction| {
+            Some(Unresolved {
+                stronger: find(c.stronger)?,
+                weaker: find(c.weaker)?,
+                proof: c.proof.clone(),
+            })
         };
         let plain = |k: &Arc<Keyed>| k.invariant.clone();
         Ok(EffectiveSet {
             plan_id,
             invariants: merged.effective.iter().map(plain).collect(),
             conflicts_resolved: merged.shadowed.iter().map(resolved).collect(),
+            conflicts_unresolved: merged.unresolved.iter().filter_map(unresolved).collect(),
             built_in: self.built_in.iter().map(plain).collect(),
         })
     }

@@ -230,6 +230,33 @@ fn same_file(path: &Path, root: &Root) -> Vec<PathBuf> {
         .collect()
 }
 
+/// How many files of a project patterns match, and how many there are; as many as are looked at.
+pub fn count(root: &Path, patterns: &[String], home: Option<&Path>) -> (usize, usize) {
+    let root = Root::new(root);
+    let check = crate::model::LetterCheck::NoEditsOutside(patterns.to_vec());
+    let env = crate::rules::letter::PatternEnv {
+        home,
+        fold_case: root.fold_case,
+    };
+    let Ok(set) = LetterSet::compile([&check], env) else {
+        return (0, 0);
+    };
+    let (mut hits, mut total) = (0, 0);
+    for file in files_below(&root.resolved, MAX_NAMES) {
+        total += 1;
+        let relative = inside(&file, &root.resolved).map(|r| r.as_os_str().as_encoded_bytes());
+        let place = Place {
+            relative,
+            absolute: file.as_os_str().as_encoded_bytes(),
+            scratch: false,
+            subtree: false,
+            holds_root: false,
+        };
+        hits += usize::from(set.broken_by(place).is_empty());
+    }
+    (hits, total)
+}
+
 /// The files below a folder that git would not ignore, hidden ones too, at most `limit`.
 pub fn files_below(folder: &Path, limit: usize) -> impl Iterator<Item = PathBuf> {
     let mut walk = ignore::WalkBuilder::new(folder);

@@ -144,6 +144,10 @@ pub enum Call {
         violation: String,
         waive: Option<String>,
     },
+    /// Puts the file of a found violation back as it was.
+    PutBack {
+        violation: String,
+    },
     Violations {
         plan: Option<PlanRef>,
     },
@@ -211,6 +215,7 @@ impl Call {
                 | Self::Import { .. }
                 | Self::Enforce { .. }
                 | Self::Resolve { .. }
+                | Self::PutBack { .. }
         )
     }
 
@@ -386,6 +391,17 @@ pub struct Resolved {
     pub overridden: Invariant,
     pub by: Invariant,
     pub rationale: String,
+    /// They are no copies: both cannot be in force.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contradiction: bool,
+}
+
+/// Two invariants of equal strength that leave nothing to be edited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unresolved {
+    pub stronger: Invariant,
+    pub weaker: Invariant,
+    pub proof: String,
 }
 
 /// The effective set of something.
@@ -394,6 +410,9 @@ pub struct EffectiveSet {
     pub plan_id: Option<PlanId>,
     pub invariants: Vec<Invariant>,
     pub conflicts_resolved: Vec<Resolved>,
+    /// Contradictions that keep a plan from going on.
+    #[serde(default)]
+    pub conflicts_unresolved: Vec<Unresolved>,
     /// invar's own, which guard the guard.
     pub built_in: Vec<Invariant>,
 }
@@ -418,6 +437,9 @@ pub struct Snapshot {
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
     pub built_in: Vec<Invariant>,
+    /// Copies of guarded files are kept, so that they can be put back.
+    #[serde(default)]
+    pub restores: bool,
     /// The last events that a person wants to see, oldest first.
     pub recent: Vec<Event>,
 }

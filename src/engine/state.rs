@@ -123,6 +123,7 @@ impl State {
             sessions: self.sessions.values().cloned().collect(),
             strikes: self.strikes.values().cloned().collect(),
             violations: self.violations.values().cloned().collect(),
+            restores: false,
             built_in,
             recent: self.recent.iter().cloned().collect(),
         }

@@ -74,6 +74,13 @@ impl Filter {
     }
 }
 
+/// How well `pattern` is found in `text` letter by letter; `None` when it is not.
+pub fn score(text: &str, pattern: &str) -> Option<i64> {
+    SkimMatcherV2::default()
+        .smart_case()
+        .fuzzy_match(text, pattern)
+}
+
 /// One line of the regex crate's report, with the column that its caret points at.
 fn fault(pattern: &str, error: &regex::Error) -> String {
     let report = error.to_string();

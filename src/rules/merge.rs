@@ -2,8 +2,11 @@
 
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
-use super::normalise::{Key, Keyed};
-use crate::model::{ConflictRecord, Invariant, Origin};
+use super::{
+    conflict::{Contradiction, contradictions},
+    normalise::{Key, Keyed},
+};
+use crate::model::{ConflictRecord, Invariant, Origin, Severity};
 
 /// A copy that another one displaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub struct Shadow {
     pub winner: Arc<Keyed>,
     /// Such as `plan scope > project scope` or `non-overridable global`.
     pub rationale: String,
+    /// They are no copies of each other: both cannot be in force.
+    pub contradiction: bool,
 }
 
 /// The outcome of a merge.
@@ -21,6 +26,8 @@ pub struct Merged {
     pub effective: Vec<Arc<Keyed>>,
     /// Displaced, in the same order.
     pub shadowed: Vec<Shadow>,
+    /// Contradictions that precedence does not settle: a person must edit one.
+    pub unresolved: Vec<Contradiction>,
 }
 
 /// Merges what was collected for one plan. Input order does not matter.
@@ -46,9 +53,11 @@ pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
                 loser: Arc::clone(candidate),
                 winner: Arc::clone(winner),
                 rationale: rationale(&winner.invariant, &candidate.invariant),
+                contradiction: false,
             });
         }
     }
+    settle(&mut merged);
     merged
         .effective
         .sort_by_key(|k| listing_order(&k.invariant));
@@ -56,6 +65,32 @@ pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
         .shadowed
         .sort_by_key(|s| listing_order(&s.loser.invariant));
     merged
+}
+
+/// Of two that contradict each other the weaker is overridden; equal ones stay unresolved.
+fn settle(merged: &mut Merged) {
+    let errors = merged.effective.iter().map(|k| &k.invariant);
+    let found = contradictions(errors.filter(|i| i.severity == Severity::Error));
+    for contradiction in found {
+        if contradiction.unresolved {
+            merged.unresolved.push(contradiction);
+            continue;
+        }
+        let place = |id| merged.effective.iter().position(|k| k.invariant.id == id);
+        let (Some(weaker), Some(stronger)) =
+            (place(contradiction.weaker), place(contradiction.stronger))
+        else {
+            continue;
+        };
+        let winner = Arc::clone(&merged.effective[stronger]);
+        let loser = merged.effective.remove(weaker);
+        merged.shadowed.push(Shadow {
+            rationale: rationale(&winner.invariant, &loser.invariant),
+            winner,
+            loser,
+            contradiction: true,
+        });
+    }
 }
 
 /// A greater value wins: a locked global, then rank, then a direct copy, then age.

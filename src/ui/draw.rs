@@ -7,7 +7,6 @@ use super::{overlays, panes, text::put, theme::Theme};
 use crate::app::{
     Model, Pane,
     action::{Action, TABLE},
-    keymap::first_key,
     layout::{self, MIN, Parts},
     model::Link,
     stream::Tone,
@@ -25,7 +24,7 @@ pub fn draw(model: &Model, theme: &Theme, buf: &mut Buffer) {
     title(model, theme, parts.title, buf);
     banner(model, theme, parts.banner, buf);
     if model.is_empty() {
-        panes::welcome(theme, &parts, buf);
+        panes::welcome(model, theme, &parts, buf);
     } else {
         panes::draw(model, theme, &parts, buf);
     }
@@ -75,6 +74,9 @@ fn title(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
         };
         right.push((format!("{} {word}", blocked + halted), theme.strong));
     }
+    if model.read_only {
+        right.push(("read-only".into(), theme.warning));
+    }
     if model.missed > 0 {
         right.push((format!("{} events missed", model.missed), theme.warning));
     }
@@ -112,13 +114,19 @@ fn banner(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
         theme.banner_bad
     };
     buf.set_style(area, style);
+    let keymap = &model.settings.keymap;
     let halted = model.shown_plan().is_some_and(|p| p.is_halted());
-    let (key, what) = match (halted, tone) {
-        (true, _) => (first_key(Action::Resume), "resume"),
-        (false, Tone::Good) => (first_key(Action::NextPhase), "go on"),
-        (false, _) => (first_key(Action::NextPhase), "retry"),
+    let also = match (halted, tone) {
+        (true, _) => (keymap.first(Action::Resume), "resume"),
+        (false, Tone::Good) => (keymap.first(Action::NextPhase), "go on"),
+        (false, _) => (keymap.first(Action::NextPhase), "retry"),
     };
-    let hint = format!("{key} {what} ");
+    let ways = [(keymap.first(Action::Resolve), "resolve"), also];
+    let hint: String = ways
+        .iter()
+        .filter(|(key, _)| !key.is_empty())
+        .map(|(key, what)| format!("{key} {what} "))
+        .collect();
     let room = area.width.saturating_sub(hint.width() as u16 + 2);
     let line = format!(" {} {text}", theme.sign(tone));
     put(buf, area.x, area.y, room, &line, style);
@@ -140,6 +148,7 @@ fn hints(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
         put(buf, area.x, area.y, area.width, &line, theme.tone(*tone));
         return;
     }
+    let keymap = &model.settings.keymap;
     let typing = match model.focus {
         Pane::Scopes => model.scopes.filter.typing,
         Pane::Effective => model.effective.filter.typing,
@@ -156,17 +165,15 @@ fn hints(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
         return key_row(area, &keys, theme, buf);
     }
     if model.is_empty() {
-        return key_row(
-            area,
-            &[("a", "add"), ("?", "help"), ("q", "quit")],
-            theme,
-            buf,
-        );
+        let few = [Action::Add, Action::Help, Action::Quit]
+            .map(|a| (keymap.first(a), a.description().label));
+        return key_row(area, &few, theme, buf);
     }
     let keys: Vec<(&str, &str)> = TABLE
         .iter()
         .filter(|d| d.hint.contains(&model.focus) && d.action.disabled(model).is_none())
-        .map(|d| (d.keys[0], d.label))
+        .map(|d| (keymap.first(d.action), d.label))
+        .filter(|(key, _)| !key.is_empty())
         .collect();
     key_row(area, &keys, theme, buf);
 }

@@ -22,12 +22,13 @@ use tokio::{
 };
 
 use super::{
-    draw,
+    clipboard, draw, external, look,
     terminal::{self, Guard},
     theme::Theme,
+    watch::Watch,
 };
 use crate::{
-    app::{Effect, Model, Msg, Purpose, update},
+    app::{Effect, Model, Msg, Purpose, model::Counted, settings::Settings, stream::Tone, update},
     engine::{
         Call, Config, EngineError, EngineHandle, Locations, Notice,
         link::{Link, LinkEvent},
@@ -37,6 +38,9 @@ use crate::{
 
 /// At most one frame in this time.
 const FRAME: Duration = Duration::from_millis(16);
+
+/// With reduced motion, unless a key was pressed.
+const CALM_FRAME: Duration = Duration::from_millis(500);
 
 /// How many waiting events are taken before the next frame.
 const DRAIN: usize = 4096;
@@ -49,6 +53,8 @@ pub struct Options {
     pub locations: Locations,
     /// The directory whose project comes first.
     pub cwd: PathBuf,
+    /// Nothing may be changed from here.
+    pub read_only: bool,
     /// Sentences for the title line, as the demo tells them.
     pub notices: Option<mpsc::Receiver<String>>,
 }
@@ -75,6 +81,8 @@ pub async fn run(mut options: Options) -> Result<(), UiError> {
         return Err(UiError::NoTerminal);
     }
     let config = Config::load(&options.locations.config)?;
+    let look = look::load(&options.locations.config)
+        .map_err(|fault| EngineError::Failed(format!("{fault}; mend it, or remove the line")))?;
     let mut link = Link::start(options.locations.clone(), config);
     // What is wrong with the store is told on the plain terminal.
     let first = match link.events.recv().await {
@@ -82,7 +90,7 @@ pub async fn run(mut options: Options) -> Result<(), UiError> {
         Some(event) => event,
         None => return Err(EngineError::Failed("the engine ended at once".into()).into()),
     };
-    let result = on_terminal(&mut options, &mut link, first).await;
+    let result = on_terminal(&mut options, &mut link, first, look).await;
     // The terminal is given back before the last writes are waited for.
     terminal::restore();
     link.close().await;
@@ -100,21 +108,29 @@ struct Screen {
     last_frame: Option<Instant>,
     quit: bool,
     suspend: bool,
+    /// A text that waits for the person's own editor.
+    external: Option<String>,
+    /// A key was pressed since the last frame.
+    pressed: bool,
+    /// What the terminal's title says.
+    told: Option<String>,
+    root: PathBuf,
 }
 
 async fn on_terminal(
     options: &mut Options,
     link: &mut Link,
     first: LinkEvent,
+    (settings, theme): (Settings, Theme),
 ) -> Result<(), UiError> {
     terminal::install_panic_hook();
-    let guard = Guard::enter()?;
+    let guard = Guard::enter(settings.ui.mouse)?;
     let (answers, mut answered) = mpsc::unbounded_channel();
     let home = Some(options.locations.home.clone());
     let root = project_root(&options.cwd);
     let mut screen = Screen {
         model: Model::new(None, home),
-        theme: Theme::from_env(),
+        theme,
         guard,
         engine: None,
         cwd: options.cwd.clone(),
@@ -123,7 +139,16 @@ async fn on_terminal(
         last_frame: None,
         quit: false,
         suspend: false,
+        external: None,
+        pressed: true,
+        told: None,
+        root: root.clone(),
     };
+    screen.model.read_only = options.read_only;
+    if let Some(warning) = settings.warnings.first() {
+        screen.model.toast = Some((Tone::Warning, warning.clone()));
+    }
+    screen.model.settings = settings;
     let size = crossterm::terminal::size()?;
     screen.take(Msg::Resize(size.0, size.1));
     if let LinkEvent::Up { snapshot, .. } = &first {
@@ -138,6 +163,8 @@ async fn on_terminal(
     let mut vanished = watch_terminal();
     let mut input = Input::start();
     let mut notices = options.notices.take();
+    let config = options.locations.config.clone();
+    let mut watch = Watch::new(&config);
     while !screen.quit {
         let until_frame = screen.until_frame();
         tokio::select! {
@@ -157,6 +184,10 @@ async fn on_terminal(
                 None => break,
             },
             Some(msg) = answered.recv() => screen.take(msg),
+            Some(()) = watch.changed.recv() => {
+                watch.follow();
+                screen.reload(&config);
+            }
             notice = next_notice(&mut notices) => {
                 screen.model.notice = Some(notice);
                 screen.dirty = true;
@@ -179,6 +210,11 @@ async fn on_terminal(
             // An event stream that is alive would read the shell's keys.
             input.stop().await;
             screen.suspend_until_continued()?;
+            input = Input::start();
+        }
+        if let Some(text) = screen.external.take() {
+            input.stop().await;
+            screen.hand_over(&text)?;
             input = Input::start();
         }
         if screen.dirty && screen.until_frame().is_zero() {
@@ -231,7 +267,10 @@ async fn next_notice(notices: &mut Option<mpsc::Receiver<String>>) -> String {
 impl Screen {
     fn input(&mut self, event: TerminalEvent) {
         match event {
-            TerminalEvent::Key(key) => self.take(Msg::Key(key)),
+            TerminalEvent::Key(key) => {
+                self.pressed = true;
+                self.take(Msg::Key(key));
+            }
             TerminalEvent::Paste(text) => self.take(Msg::Paste(text)),
             TerminalEvent::Mouse(event) => {
                 use crossterm::event::MouseEventKind;
@@ -275,9 +314,84 @@ impl Screen {
             match effect {
                 Effect::Quit => self.quit = true,
                 Effect::Suspend => self.suspend = true,
+                Effect::External(text) => self.external = Some(text),
+                Effect::Copy(text) => {
+                    let how = clipboard::copy(&text);
+                    update(&mut self.model, Msg::Copied(how));
+                }
+                Effect::Count(patterns) => self.count(patterns),
+                Effect::Bell => {
+                    let mut out = io::stdout();
+                    let _ = io::Write::write_all(&mut out, b"\x07");
+                    let _ = io::Write::flush(&mut out);
+                }
                 Effect::Call { purpose, call } => self.ask(purpose, *call),
             }
         }
+    }
+
+    /// Takes a changed configuration over; a broken one changes nothing.
+    fn reload(&mut self, config: &std::path::Path) {
+        match look::load(config) {
+            Ok((settings, theme)) => {
+                if settings.ui.mouse != self.model.settings.ui.mouse {
+                    let _ = terminal::set_mouse(settings.ui.mouse);
+                }
+                self.theme = theme;
+                self.take(Msg::Settings(Ok(Box::new(settings))));
+            }
+            Err(fault) => self.take(Msg::Settings(Err(fault))),
+        }
+    }
+
+    /// Counts files beside the loop.
+    fn count(&self, patterns: Vec<String>) {
+        let (root, answers) = (self.root.clone(), self.answers.clone());
+        let home = self.model.home.clone();
+        tokio::task::spawn_blocking(move || {
+            let (hits, total) = crate::engine::places::count(&root, &patterns, home.as_deref());
+            let _ = answers.send(Msg::Counted(Counted {
+                patterns,
+                hits,
+                total,
+            }));
+        });
+    }
+
+    /// The person's own editor has the terminal until it ends. The engine goes on.
+    fn hand_over(&mut self, text: &str) -> io::Result<()> {
+        self.guard.leave();
+        let edited = external::edit(text);
+        self.guard.reenter(self.model.settings.ui.mouse)?;
+        match edited {
+            Ok(text) => self.take(Msg::Edited(text)),
+            Err(error) => {
+                self.model.toast = Some((
+                    Tone::Bad,
+                    format!("the editor could not be used ({error}); set VISUAL or EDITOR"),
+                ));
+            }
+        }
+        let size = crossterm::terminal::size()?;
+        self.take(Msg::Resize(size.0, size.1));
+        Ok(())
+    }
+
+    /// What needs a person, in the terminal's own title.
+    fn tell_title(&mut self) -> io::Result<()> {
+        if !self.model.settings.ui.title {
+            return Ok(());
+        }
+        let (blocked, halted) = self.model.stuck();
+        let text = match blocked + halted {
+            0 => "invar".to_owned(),
+            count => format!("invar: {count} need you"),
+        };
+        if self.told.as_ref() != Some(&text) {
+            execute!(io::stdout(), crossterm::terminal::SetTitle(&text))?;
+            self.told = Some(text);
+        }
+        Ok(())
     }
 
     /// Asks the engine beside the loop; the answer comes back as a message.
@@ -299,8 +413,10 @@ impl Screen {
 
     /// How long until the next frame may be drawn: not at all after a pause.
     fn until_frame(&self) -> Duration {
+        let calm = self.model.settings.ui.reduced_motion && !self.pressed;
+        let every = if calm { CALM_FRAME } else { FRAME };
         self.last_frame
-            .map_or(Duration::ZERO, |last| FRAME.saturating_sub(last.elapsed()))
+            .map_or(Duration::ZERO, |last| every.saturating_sub(last.elapsed()))
     }
 
     fn frame(&mut self) -> io::Result<()> {
@@ -311,7 +427,9 @@ impl Screen {
             .terminal
             .draw(|frame| draw(model, theme, frame.buffer_mut()))?;
         execute!(io::stdout(), EndSynchronizedUpdate)?;
+        self.tell_title()?;
         self.dirty = false;
+        self.pressed = false;
         self.last_frame = Some(Instant::now());
         Ok(())
     }
@@ -320,7 +438,7 @@ impl Screen {
     fn suspend_until_continued(&mut self) -> io::Result<()> {
         self.guard.leave();
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-        self.guard.reenter()?;
+        self.guard.reenter(self.model.settings.ui.mouse)?;
         stopped.map_err(io::Error::from)?;
         let size = crossterm::terminal::size()?;
         self.take(Msg::Resize(size.0, size.1));

@@ -32,8 +32,8 @@ impl Guard {
     ///
     /// # Errors
     /// What the terminal refuses; it is then given back as it was.
-    pub fn enter() -> io::Result<Self> {
-        enter_modes()?;
+    pub fn enter(mouse: bool) -> io::Result<Self> {
+        enter_modes(mouse)?;
         match Terminal::new(CrosstermBackend::new(io::stdout())) {
             Ok(terminal) => Ok(Self {
                 terminal: ManuallyDrop::new(terminal),
@@ -54,8 +54,8 @@ impl Guard {
     ///
     /// # Errors
     /// What the terminal refuses.
-    pub fn reenter(&mut self) -> io::Result<()> {
-        enter_modes()?;
+    pub fn reenter(&mut self, mouse: bool) -> io::Result<()> {
+        enter_modes(mouse)?;
         // A new one has drawn nothing yet; clearing the old one would ask the terminal for its
         // cursor, which may not answer.
         let fresh = Terminal::new(CrosstermBackend::new(io::stdout()))?;
@@ -70,16 +70,27 @@ impl Drop for Guard {
     }
 }
 
-fn enter_modes() -> io::Result<()> {
+/// Takes clicks and the wheel, or leaves them to the terminal.
+///
+/// # Errors
+/// What the terminal refuses.
+pub fn set_mouse(on: bool) -> io::Result<()> {
+    match on {
+        true => execute!(io::stdout(), EnableMouseCapture),
+        false => execute!(io::stdout(), DisableMouseCapture),
+    }
+}
+
+fn enter_modes(mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
     ENTERED.store(true, Ordering::SeqCst);
     let entered = execute!(
         io::stdout(),
         EnterAlternateScreen,
-        EnableMouseCapture,
         EnableBracketedPaste,
         Hide
-    );
+    )
+    .and_then(|()| if mouse { set_mouse(true) } else { Ok(()) });
     if entered.is_err() {
         restore();
     }

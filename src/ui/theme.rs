@@ -135,14 +135,46 @@ impl Theme {
         self
     }
 
-    /// What the environment asks for: `NO_COLOR`, and a locale or terminal without Unicode.
-    pub fn from_env() -> Self {
+    /// The names of the styles, as a theme file spells them.
+    pub const SLOTS: [&'static str; 13] = [
+        "text",
+        "dim",
+        "strong",
+        "border",
+        "border_focused",
+        "selected",
+        "selected_elsewhere",
+        "accent",
+        "good",
+        "warning",
+        "bad",
+        "banner_bad",
+        "banner_good",
+    ];
+
+    /// The style of that name.
+    pub fn slot(&mut self, name: &str) -> Option<&mut Style> {
+        Some(match name {
+            "text" => &mut self.text,
+            "dim" => &mut self.dim,
+            "strong" => &mut self.strong,
+            "border" => &mut self.border,
+            "border_focused" => &mut self.border_focused,
+            "selected" => &mut self.selected,
+            "selected_elsewhere" => &mut self.selected_elsewhere,
+            "accent" => &mut self.accent,
+            "good" => &mut self.good,
+            "warning" => &mut self.warning,
+            "bad" => &mut self.bad,
+            "banner_bad" => &mut self.banner_bad,
+            "banner_good" => &mut self.banner_good,
+            _ => return None,
+        })
+    }
+
+    /// Whether locale and terminal have the signs.
+    pub fn speaks_unicode() -> bool {
         let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
-        let theme = if set("NO_COLOR").is_some() {
-            Self::monochrome()
-        } else {
-            Self::colours()
-        };
         let locale = set("LC_ALL")
             .or_else(|| set("LC_CTYPE"))
             .or_else(|| set("LANG"));
@@ -151,11 +183,7 @@ impl Theme {
             locale.contains("utf-8") || locale.contains("utf8")
         });
         let poor_terminal = set("TERM").is_some_and(|term| term == "linux" || term == "dumb");
-        if speaks_unicode && !poor_terminal {
-            theme
-        } else {
-            theme.ascii()
-        }
+        speaks_unicode && !poor_terminal
     }
 
     /// The style of a tone.

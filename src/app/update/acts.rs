@@ -10,6 +10,8 @@ use crate::{
         editor::Editor,
         model::{Effect, Link, Model, Pane, Purpose},
         overlay::{Confirm, Confirmed, Overlay},
+        palette::Palette,
+        resolver::Resolver,
         stream::Tone,
         tree::Node,
     },
@@ -44,7 +46,25 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             model.overlays.push(Overlay::Confirm(confirm));
         }
         Action::Suspend => return vec![Effect::Suspend],
-        Action::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
+        Action::Help => model.overlays.push(Overlay::Help {
+            scroll: 0,
+            filter: String::new(),
+        }),
+        Action::Palette => model.overlays.push(Overlay::Palette(Palette::default())),
+        Action::Inbox => model.overlays.push(Overlay::Inbox { selected: 0 }),
+        Action::Resolve => {
+            if let Some(plan) = model.shown_plan().map(|p| p.id) {
+                model.overlays.push(Overlay::Resolver(Resolver::new(plan)));
+            }
+        }
+        Action::Copy => {
+            let text = crate::app::copy::text(model);
+            return text.map(Effect::Copy).into_iter().collect();
+        }
+        Action::ExternalEdit => {
+            let text = model.selected_invariant().map(|i| i.text.clone());
+            return text.map(Effect::External).into_iter().collect();
+        }
         Action::Add => {
             let editor = Editor::new(model.scope_choices(), model.home.clone());
             model.overlays.push(Overlay::Editor(Box::new(editor)));

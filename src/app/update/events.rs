@@ -7,6 +7,7 @@ use crate::{
     app::{
         model::{Effect, Model, Purpose},
         overlay::Overlay,
+        settings::Settings,
         stream::Tone,
         tree::Node,
     },
@@ -18,6 +19,7 @@ use crate::{
 pub(super) fn take_snapshot(model: &mut Model, mut snapshot: Snapshot) {
     let built_in = std::mem::take(&mut snapshot.built_in);
     model.built_in = built_in.into_iter().map(Keyed::new).collect();
+    model.can_put_back = snapshot.restores;
     let first = !std::mem::replace(&mut model.started, true);
     model.state = State::from_snapshot(snapshot);
     let seen = model.stream.rows.back().map_or(0, |r| r.seq);
@@ -70,7 +72,60 @@ pub(super) fn select_start(model: &mut Model) {
     model.settle();
 }
 
+/// A broken configuration keeps the last good one.
+pub(super) fn on_settings(model: &mut Model, read: Result<Box<Settings>, String>) {
+    match read {
+        Ok(settings) if *settings == model.settings => {}
+        Ok(settings) => {
+            let warning = settings.warnings.first().cloned();
+            model.settings = *settings;
+            model.toast = Some(match warning {
+                Some(warning) => (Tone::Warning, warning),
+                None => (Tone::Good, "configuration taken over".into()),
+            });
+        }
+        Err(fault) => {
+            let text = format!("configuration not taken over, the last good one stays: {fault}");
+            model.toast = Some((Tone::Bad, text));
+        }
+    }
+}
+
+/// The text that comes back from the person's own editor goes on in ours.
+pub(super) fn on_edited(model: &mut Model, text: Option<String>) {
+    let Some(text) = text else {
+        model.toast = Some((
+            Tone::Warning,
+            "the editor left nothing new; all is as it was".into(),
+        ));
+        return;
+    };
+    if let Some(Overlay::Editor(editor)) = model.overlays.last_mut() {
+        editor.set_text(&text);
+    } else if let Some(id) = model.selected_invariant().map(|i| i.id) {
+        super::acts::edit(model, id);
+        if let Some(Overlay::Editor(editor)) = model.overlays.last_mut() {
+            editor.set_text(&text);
+        }
+    }
+}
+
+/// How many plans need a person.
+fn needing(model: &Model) -> usize {
+    let (blocked, halted) = model.stuck();
+    blocked + halted
+}
+
 pub(super) fn on_event(model: &mut Model, event: Arc<Event>) -> Vec<Effect> {
+    let before = needing(model);
+    let mut effects = take_event(model, event);
+    if model.settings.ui.bell && needing(model) > before {
+        effects.push(Effect::Bell);
+    }
+    effects
+}
+
+fn take_event(model: &mut Model, event: Arc<Event>) -> Vec<Effect> {
     if let Some(held) = &mut model.held {
         held.push(event);
         return Vec::new();

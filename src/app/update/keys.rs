@@ -5,10 +5,11 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use super::{
     acts::{act, edit},
     moves::move_by,
+    views::{help_key, inbox_key, palette_key, paste_reason, resolver_key},
 };
 use crate::{
     app::{
-        keymap::{self, Key},
+        keymap::Key,
         model::{Effect, Model, Pane, Purpose},
         overlay::{Confirm, Confirmed, Overlay},
     },
@@ -33,7 +34,7 @@ pub(super) fn on_key(model: &mut Model, event: crossterm::event::KeyEvent) -> Ve
         filter_key(model, event);
         return Vec::new();
     }
-    match keymap::action(key) {
+    match model.settings.keymap.action(key) {
         Some(action) => act(model, action),
         None => Vec::new(),
     }
@@ -98,8 +99,15 @@ pub(super) fn toggle_mode(filter: &mut crate::app::list::FilterField) {
 
 pub(super) fn on_paste(model: &mut Model, text: &str) {
     if let Some(overlay) = model.overlays.last_mut() {
-        if let Overlay::Editor(editor) = overlay {
-            editor.paste(text);
+        match overlay {
+            Overlay::Editor(editor) => editor.paste(text),
+            Overlay::Palette(palette) => {
+                palette
+                    .text
+                    .extend(text.chars().filter(|c| !c.is_control()));
+                palette.selected = 0;
+            }
+            _ => paste_reason(model, text),
         }
     } else if filter_is_typing(model) {
         let line: String = text.chars().filter(|c| !c.is_control()).collect();
@@ -120,6 +128,9 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
     };
     match overlay {
         Overlay::Editor(editor) => {
+            if key.ctrl && key.code == KeyCode::Char('o') {
+                return vec![Effect::External(editor.text.lines().join("\n"))];
+            }
             let save = key.ctrl && key.code == KeyCode::Char('s');
             if save && !editor.saving {
                 return match editor.save() {
@@ -153,7 +164,14 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
                 }
                 _ => editor.key(event),
             }
-            Vec::new()
+            let counted = model.counted.as_ref().map(|c| &c.patterns);
+            match model.overlays.last() {
+                Some(Overlay::Editor(editor)) => match editor.countable() {
+                    Some(patterns) if counted != Some(&patterns) => vec![Effect::Count(patterns)],
+                    _ => Vec::new(),
+                },
+                _ => Vec::new(),
+            }
         }
         Overlay::Confirm(confirm) => match key.code {
             KeyCode::Left
@@ -172,8 +190,11 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
             }
             _ => Vec::new(),
         },
-        Overlay::Help { scroll }
-        | Overlay::Invariant { scroll, .. }
+        Overlay::Palette(_) => palette_key(model, event),
+        Overlay::Help { .. } => help_key(model, event),
+        Overlay::Inbox { .. } => inbox_key(model, event),
+        Overlay::Resolver(_) => resolver_key(model, event),
+        Overlay::Invariant { scroll, .. }
         | Overlay::Plan { scroll, .. }
         | Overlay::Breach { scroll, .. } => {
             match key.code {
@@ -187,7 +208,13 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
                 KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q' | '?') => {
                     model.overlays.pop();
                 }
-                KeyCode::Char('e') => {
+                KeyCode::Char('y') => {
+                    return crate::app::copy::text(model)
+                        .map(Effect::Copy)
+                        .into_iter()
+                        .collect();
+                }
+                KeyCode::Char('e') if !model.read_only => {
                     if let Overlay::Invariant { id, .. } = *overlay {
                         model.overlays.pop();
                         edit(model, id);
@@ -213,6 +240,7 @@ pub(super) fn confirmed(model: &mut Model) -> Vec<Effect> {
     };
     match confirm.then {
         Confirmed::Remove(id) => call("removed", Call::Remove { id: id.to_string() }),
+        Confirmed::Cancel(id) => call("cancelled", Call::PlanCancel { plan: plan_ref(id) }),
         Confirmed::Resume(id) => call("resumed", Call::PlanResume { plan: plan_ref(id) }),
         Confirmed::DiscardEdit => {
             model.overlays.pop();

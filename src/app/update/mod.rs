@@ -5,15 +5,17 @@ mod events;
 mod keys;
 mod mouse;
 mod moves;
+mod views;
 
 use crossterm::event::KeyEventKind;
 
 use super::{
     layout,
     model::{Effect, Link, Model, Msg},
+    stream::Tone,
 };
 use acts::act;
-use events::{on_answer, on_event, resync, take_snapshot};
+use events::{on_answer, on_edited, on_event, on_settings, resync, take_snapshot};
 use keys::{on_key, on_paste};
 use mouse::on_mouse;
 use moves::keep_in_window;
@@ -66,6 +68,25 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Lagged { missed } => {
             model.missed += missed;
             resync(model)
+        }
+        Msg::Settings(read) => {
+            on_settings(model, read);
+            Vec::new()
+        }
+        Msg::Counted(counted) => {
+            model.counted = Some(counted);
+            Vec::new()
+        }
+        Msg::Edited(text) => {
+            on_edited(model, text);
+            Vec::new()
+        }
+        Msg::Copied(how) => {
+            model.toast = Some(match how {
+                Ok(how) => (Tone::Good, how),
+                Err(why) => (Tone::Bad, format!("not copied: {why}")),
+            });
+            Vec::new()
         }
         Msg::Answer { purpose, answer } => {
             on_answer(model, &purpose, *answer);

@@ -40,7 +40,7 @@ pub(super) fn current(context: &mut Context) -> Result<EffectiveOf, Failure> {
     })
 }
 
-/// Duplicates, which the merge settles. Other kinds are not looked for yet.
+/// Duplicates and contradictions. Those of equal strength block a plan until a person edits one.
 pub(super) fn conflicts(context: &mut Context, args: ConflictsArgs) -> Outcome {
     let of = match args.of {
         Some(plan) => EffectiveOf::Plan(plan_ref(plan)?),
@@ -54,16 +54,35 @@ pub(super) fn conflicts(context: &mut Context, args: ConflictsArgs) -> Outcome {
     let mut conflicts = Vec::new();
     for resolved in &set.conflicts_resolved {
         let (winner, loser) = (&resolved.by, &resolved.overridden);
+        let kind = if resolved.contradiction {
+            "contradiction"
+        } else {
+            "duplicate"
+        };
         rows.push(vec![
-            "duplicate".to_owned(),
+            kind.to_owned(),
             winner.scope.to_string(),
             loser.scope.to_string(),
             resolved.rationale.clone(),
             loser.text.clone(),
         ]);
         conflicts.push(json!({
-            "kind": "duplicate", "resolved": true, "winner": side(winner), "loser": side(loser),
+            "kind": kind, "resolved": true, "winner": side(winner), "loser": side(loser),
             "rationale": resolved.rationale,
+        }));
+    }
+    for unresolved in &set.conflicts_unresolved {
+        let (stronger, weaker) = (&unresolved.stronger, &unresolved.weaker);
+        rows.push(vec![
+            "contradiction".to_owned(),
+            "none: equal strength".to_owned(),
+            weaker.scope.to_string(),
+            unresolved.proof.clone(),
+            format!("{} / {}", stronger.text, weaker.text),
+        ]);
+        conflicts.push(json!({
+            "kind": "contradiction", "resolved": false, "winner": side(stronger),
+            "loser": side(weaker), "rationale": unresolved.proof,
         }));
     }
     let text = match rows.is_empty() {

@@ -19,7 +19,7 @@ use super::{
     output::{Done, Failure, Output},
 };
 use crate::{
-    app::action::TABLE,
+    app::{action::TABLE, settings::Settings},
     engine::{Call, Config, EngineError, Reply, protocol::PlanRef},
     model::ProjectName,
 };
@@ -42,7 +42,7 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Export(args) => files::export(context, args, output),
         Command::Import(args) => files::import(context, args),
         Command::Config => config(context),
-        Command::Keys => Ok(keys()),
+        Command::Keys => keys(context),
         Command::Completions(args) => Ok(completions(args.shell)),
         Command::Man => man(),
         Command::Status => plans::status(context),
@@ -84,30 +84,57 @@ fn paths(context: &Context) -> Done {
 }
 
 /// The configuration in force.
+/// The screen's part of the configuration, or what is wrong with it.
+fn settings(context: &Context) -> Result<Settings, Failure> {
+    let path = &context.locations.config;
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    Settings::parse(&text, path).map_err(Failure::Failed)
+}
+
 fn config(context: &Context) -> Outcome {
     let config = Config::load(&context.locations.config)?;
-    let text = toml::to_string_pretty(&config)
-        .map_err(|e| Failure::Failed(format!("the configuration cannot be printed: {e}")))?;
+    let settings = settings(context)?;
+    let keys: toml::Table = TABLE
+        .iter()
+        .map(|d| {
+            let keys = settings.keymap.keys(d.action).iter().cloned();
+            (
+                d.id.to_owned(),
+                keys.map(toml::Value::String).collect::<Vec<_>>().into(),
+            )
+        })
+        .collect();
+    let fail =
+        |e: toml::ser::Error| Failure::Failed(format!("the configuration cannot be printed: {e}"));
+    let mut all = toml::Table::try_from(&config).map_err(fail)?;
+    all.insert(
+        "ui".into(),
+        toml::Value::try_from(&settings.ui).map_err(fail)?,
+    );
+    all.insert("keys".into(), keys.into());
+    let text = toml::to_string_pretty(&all).map_err(fail)?;
     let head = format!("# {}\n", context.locations.config.display());
     Ok(Done::new(
         head + &text,
-        json!({"path": context.locations.config, "config": config}),
+        json!({"path": context.locations.config, "config": all}),
     ))
 }
 
-fn keys() -> Done {
+fn keys(context: &Context) -> Outcome {
+    let settings = settings(context)?;
+    let keys = |d: &crate::app::action::Description| settings.keymap.keys(d.action);
     let rows: Vec<Vec<String>> = TABLE
         .iter()
-        .map(|d| vec![d.keys.join(", "), d.id.to_owned(), d.help.to_owned()])
+        .map(|d| vec![keys(d).join(", "), d.id.to_owned(), d.help.to_owned()])
         .collect();
-    let keys: Vec<_> = TABLE
+    let list: Vec<_> = TABLE
         .iter()
-        .map(|d| json!({"id": d.id, "keys": d.keys, "help": d.help}))
+        .map(|d| json!({"id": d.id, "keys": keys(d), "help": d.help}))
         .collect();
-    Done::new(
+    Ok(Done::new(
         table(&["KEYS", "ACTION", "WHAT IT DOES"], &rows),
-        json!({"keys": keys}),
-    )
+        json!({"keys": list}),
+    ))
 }
 
 fn completions(shell: clap_complete::Shell) -> Done {

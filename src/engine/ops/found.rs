@@ -11,6 +11,7 @@ use jiff::Timestamp;
 
 use super::{
     super::{
+        EngineError, Reply,
         core::{Compiled, Core},
         message,
         places::Root,
@@ -181,6 +182,47 @@ impl Core {
         let plan_id = violation.plan_id;
         self.emit(out, EventKind::CorrectionApplied { plan_id, violation });
         self.reconcile_after_correction(plan_id, out);
+    }
+
+    /// A person asks for a file to be put back.
+    pub(crate) fn put_back(
+        &mut self,
+        violation: &str,
+        out: &mut Batch,
+    ) -> Result<Reply, EngineError> {
+        let id = self.find_violation(violation)?;
+        let violation = self.state.violations[&id].clone();
+        let refuse = |why: &str| {
+            Err(EngineError::Invalid(format!(
+                "violation {id} cannot be put back: {why}"
+            )))
+        };
+        if !violation.is_open() {
+            return refuse("it is resolved already");
+        }
+        let Some(found) = &violation.found else {
+            return refuse("it is not about a file that was found changed");
+        };
+        let Some(before) = found.before.as_deref().and_then(from_hex) else {
+            return refuse("the file was not there before; remove it by hand");
+        };
+        if let Err(error) = self.trees.restore(&found.root, &found.path, &before) {
+            return refuse(&error.to_string());
+        }
+        let plan_id = violation.plan_id;
+        // Each invariant that the change broke holds again.
+        let same: Vec<Violation> = self
+            .state
+            .open_violations(plan_id)
+            .filter(|v| v.found == violation.found)
+            .cloned()
+            .collect();
+        for violation in same {
+            self.correct(violation, "a person had the file put back", out);
+        }
+        Ok(Reply::Violation(Box::new(
+            self.state.violations[&id].clone(),
+        )))
     }
 
     /// The session whose command ran when the change happened; the one that asks first.
@@ -449,6 +491,17 @@ fn started_before(running: &Running, at: i64) -> bool {
 
 fn hex(hash: &Hash) -> String {
     hash.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Hash> {
+    let mut hash = Hash::default();
+    if text.len() != hash.len() * 2 {
+        return None;
+    }
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+    }
+    Some(hash)
 }
 
 fn one_line(text: &str) -> String {

@@ -118,7 +118,7 @@ impl Core {
                 transition,
                 success,
                 effective: merged.effective.len(),
-                conflicts_detected: merged.shadowed.len(),
+                conflicts_detected: merged.shadowed.len() + merged.unresolved.len(),
                 conflicts_resolved: merged.shadowed.len(),
                 decisions,
                 violated_ids: violated_ids.clone(),
@@ -175,6 +175,19 @@ impl Core {
                 );
             }
         }
+        for conflict in &merged.unresolved {
+            let text = |id| {
+                let found = merged.effective.iter().find(|k| k.invariant.id == id);
+                found.map_or(String::new(), |k| k.invariant.text.clone())
+            };
+            let reason = format!(
+                "\"{}\" and \"{}\" contradict each other: {}; edit or remove one",
+                text(conflict.stronger),
+                text(conflict.weaker),
+                conflict.proof
+            );
+            add(conflict.weaker, reason);
+        }
         if let Some((id, fault)) = self.uncheckable(&merged.effective) {
             add(id, format!("invariant {id} cannot be checked: {fault}"));
         }
@@ -192,6 +205,11 @@ impl Core {
                         invariant.text
                     ),
                 );
+            }
+        }
+        for conflict in &merged.unresolved {
+            if !ids.contains(&conflict.stronger) {
+                ids.push(conflict.stronger);
             }
         }
         (ids, reasons)
@@ -229,7 +247,7 @@ fn result(
     ReconciliationResult {
         plan_id: plan.id,
         transition,
-        conflicts_detected: merged.shadowed.len(),
+        conflicts_detected: merged.shadowed.len() + merged.unresolved.len(),
         conflicts_resolved: merged.shadowed.len(),
         conflicts: merged.shadowed.iter().map(|s| s.record()).collect(),
         decisions: merged

@@ -4,7 +4,10 @@ use ratatui::{buffer::Buffer, layout::Rect, widgets::Widget};
 
 use super::frame;
 use crate::{
-    app::editor::{Editor, Field},
+    app::{
+        Model,
+        editor::{Editor, Field},
+    },
     ui::{
         draw::key_row,
         text::{put, wrap},
@@ -12,7 +15,7 @@ use crate::{
     },
 };
 
-pub(super) fn draw(editor: &Editor, theme: &Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(editor: &Editor, model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let title = match editor.editing {
         None => "Add an invariant",
         Some(_) => "Edit an invariant",
@@ -84,12 +87,25 @@ pub(super) fn draw(editor: &Editor, theme: &Theme, area: Rect, buf: &mut Buffer)
         None if editor.saving => {
             put(buf, inner.x, end, inner.width, "saving", theme.dim);
         }
-        None => {}
+        None => {
+            let mut y = end;
+            if let Some(line) = matching(editor, model) {
+                put(buf, inner.x, y, inner.width, &line, theme.dim);
+                y += 1;
+            }
+            let conflicts = editor.draft().map(|d| model.draft_conflicts(&d));
+            let lines = conflicts.unwrap_or_default();
+            let lines = lines.iter().flat_map(|l| wrap(l, usize::from(inner.width)));
+            for (y, line) in (y..inner.bottom().saturating_sub(1)).zip(lines) {
+                put(buf, inner.x, y, inner.width, &line, theme.warning);
+            }
+        }
     }
     let keys = [
         ("ctrl-s", "save"),
         ("tab", "next field"),
         ("space", "change"),
+        ("ctrl-o", "$EDITOR"),
         ("esc", "leave"),
     ];
     let row = Rect::new(
@@ -99,6 +115,16 @@ pub(super) fn draw(editor: &Editor, theme: &Theme, area: Rect, buf: &mut Buffer)
         1,
     );
     key_row(row, &keys, theme, buf);
+}
+
+/// How many files of the project the patterns match.
+fn matching(editor: &Editor, model: &Model) -> Option<String> {
+    let patterns = editor.countable()?;
+    let counted = model.counted.as_ref().filter(|c| c.patterns == patterns)?;
+    Some(match counted.hits {
+        0 => format!("matches none of the project's {} files", counted.total),
+        hits => format!("matches {hits} of the project's {} files", counted.total),
+    })
 }
 
 fn label_and_value(editor: &Editor, field: Field) -> (&'static str, String) {

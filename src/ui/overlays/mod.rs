@@ -3,6 +3,7 @@
 mod detail;
 mod editor;
 mod help;
+mod views;
 
 use ratatui::{
     buffer::Buffer,
@@ -22,8 +23,13 @@ use crate::app::{
 
 pub(super) fn draw(overlay: &Overlay, model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     match overlay {
-        Overlay::Help { scroll } => help::draw(*scroll, model, theme, area, buf),
-        Overlay::Editor(editor) => editor::draw(editor, theme, area, buf),
+        Overlay::Help { scroll, filter } => {
+            help::draw(*scroll, filter, model, theme, area, buf);
+        }
+        Overlay::Palette(palette) => views::palette(palette, model, theme, area, buf),
+        Overlay::Inbox { selected } => views::inbox(*selected, model, theme, area, buf),
+        Overlay::Resolver(open) => views::resolver(open, model, theme, area, buf),
+        Overlay::Editor(editor) => editor::draw(editor, model, theme, area, buf),
         Overlay::Confirm(confirm) => draw_confirm(confirm, theme, area, buf),
         Overlay::Invariant { id, scroll } => {
             let lines = detail::invariant(*id, model, theme);

@@ -21,7 +21,7 @@ use super::{
     theme::Theme,
 };
 use crate::{
-    app::{Model, Pane, action::Action, keymap::first_key, layout::Parts, list::FilterField},
+    app::{Model, Pane, action::Action, layout::Parts, list::FilterField},
     rules::filter::FilterMode,
 };
 
@@ -159,7 +159,7 @@ fn row_style(model: &Model, theme: &Theme, pane: Pane, selected: bool, base: Sty
 }
 
 /// What a newcomer sees: the three things to do first.
-pub(super) fn welcome(theme: &Theme, parts: &Parts, buf: &mut Buffer) {
+pub(super) fn welcome(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
     let top = parts.title.bottom();
     let area = Rect::new(0, top, parts.title.width, parts.hints.y.saturating_sub(top));
     Block::bordered()
@@ -185,7 +185,7 @@ pub(super) fn welcome(theme: &Theme, parts: &Parts, buf: &mut Buffer) {
     say("", theme.text, buf);
     let add = format!(
         "{}  add an invariant, such as \"tests/test_sync.py is untouched\"",
-        first_key(Action::Add)
+        model.settings.keymap.first(Action::Add)
     );
     say(&add, theme.accent, buf);
     say("", theme.text, buf);

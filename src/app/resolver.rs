@@ -1,0 +1,253 @@
+//! The resolver: what keeps a plan from going on, and the ways out of each.
+
+use super::model::Model;
+use crate::model::{
+    Invariant, InvariantId, Origin, Plan, PlanId, Severity, Violation, ViolationId, visible,
+};
+
+/// The resolver while it is open.
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    pub plan: PlanId,
+    /// The row of [`items`] that is selected; past them lies "retry".
+    pub item: usize,
+    /// The way out that is selected.
+    pub way: usize,
+    /// The reason of a waiver while it is typed.
+    pub reason: Option<String>,
+}
+
+impl Resolver {
+    /// A resolver at its first item.
+    pub fn new(plan: PlanId) -> Self {
+        Self {
+            plan,
+            item: 0,
+            way: 0,
+            reason: None,
+        }
+    }
+}
+
+/// A way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Edit(InvariantId),
+    Remove(InvariantId),
+    PutBack(ViolationId),
+    Corrected(ViolationId),
+    Waive(ViolationId),
+    Resume,
+    Cancel,
+    Retry,
+}
+
+/// A way out as it is offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    pub way: Way,
+    pub label: String,
+    /// Why it cannot be taken.
+    pub disabled: Option<String>,
+}
+
+/// One thing that keeps the plan from going on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// In a few words.
+    pub title: String,
+    /// What a person needs to decide, line by line.
+    pub lines: Vec<String>,
+    pub offers: Vec<Offer>,
+}
+
+/// What stands in the way of a plan. When nothing does, the one item is to go on.
+pub fn items(model: &Model, plan: PlanId) -> Vec<Item> {
+    let Some(plan) = model.state.plans.get(&plan) else {
+        return Vec::new();
+    };
+    let mut items = Vec::new();
+    if plan.is_halted() {
+        items.push(halted(plan));
+    }
+    let open: Vec<&Violation> = model
+        .state
+        .open_violations(plan.id)
+        .filter(|v| v.severity == Severity::Error)
+        .collect();
+    for violation in &open {
+        items.push(violated(model, violation));
+    }
+    let told: Vec<InvariantId> = open.iter().map(|v| v.invariant_id).collect();
+    for conflict in model.contradictions(plan) {
+        items.push(contradiction(model, &conflict));
+    }
+    if plan.state == crate::model::PhaseState::Blocked {
+        let conflicting: Vec<InvariantId> = model
+            .contradictions(plan)
+            .iter()
+            .flat_map(|c| [c.weaker, c.stronger])
+            .collect();
+        let rest = plan
+            .violated_ids
+            .iter()
+            .filter(|id| !told.contains(id) && !conflicting.contains(id));
+        for id in rest {
+            items.extend(undecided(model, *id));
+        }
+    }
+    if items.is_empty()
+        && let Some(transition) = plan.blocked
+    {
+        items.push(Item {
+            title: format!("nothing blocks {} any more", transition.verb()),
+            lines: vec!["Everything that stood in the way is settled.".into()],
+            offers: vec![Offer {
+                way: Way::Retry,
+                label: format!("retry {}", transition.verb()),
+                disabled: None,
+            }],
+        });
+    }
+    items
+}
+
+fn halted(plan: &Plan) -> Item {
+    let why = plan.halt_reason.as_deref().unwrap_or("it was halted");
+    Item {
+        title: "the run is halted".into(),
+        lines: vec![
+            visible(why).into_owned(),
+            "Every action of the agent is denied until you decide.".into(),
+        ],
+        offers: vec![
+            offer(Way::Resume, "resume: the count starts again", None),
+            offer(Way::Cancel, "cancel the plan", None),
+        ],
+    }
+}
+
+fn violated(model: &Model, violation: &Violation) -> Item {
+    let invariant = model.invariant(violation.invariant_id);
+    let built_in = invariant.is_some_and(|i| i.origin == Origin::BuiltIn);
+    let locked = built_in || invariant.is_some_and(Invariant::is_locked);
+    let mut lines = vec![visible(&violation.details).into_owned()];
+    if let Some(invariant) = invariant {
+        lines.push(format!("of {}", visible(&invariant.scope.to_string())));
+        if let Some(check) = invariant.layer.letter() {
+            lines.push(format!("check: {}", check.sentence()));
+        }
+    }
+    let mut offers = Vec::new();
+    if let Some(found) = &violation.found {
+        let path = visible(&found.path.to_string_lossy()).into_owned();
+        let why = match found.before {
+            None => Some(format!("it was not there before: remove {path} by hand")),
+            Some(_) if !model.can_put_back => {
+                Some("no copy was kept; set `[tree] restore = true`, or put it back by hand".into())
+            }
+            Some(_) => None,
+        };
+        offers.push(offer(
+            Way::PutBack(violation.id),
+            &format!("put {path} back as it was"),
+            why,
+        ));
+    }
+    offers.push(offer(Way::Corrected(violation.id), "it is put right", None));
+    offers.push(offer(
+        Way::Waive(violation.id),
+        "waive it, with a reason",
+        locked.then(|| "nobody may waive a non-overridable invariant".into()),
+    ));
+    offers.extend(changes(invariant, violation.invariant_id));
+    Item {
+        title: visible(&violation.violated_text.replace('\n', " ")).into_owned(),
+        lines,
+        offers,
+    }
+}
+
+fn undecided(model: &Model, id: InvariantId) -> Option<Item> {
+    let invariant = model.invariant(id)?;
+    Some(Item {
+        title: visible(&invariant.text.replace('\n', " ")).into_owned(),
+        lines: vec![
+            format!("of {}", visible(&invariant.scope.to_string())),
+            format!(
+                "It is of the layer {}, and nobody has answered for it yet.",
+                invariant.layer.kind().as_str()
+            ),
+        ],
+        offers: changes(Some(invariant), id),
+    })
+}
+
+fn contradiction(model: &Model, conflict: &crate::rules::conflict::Contradiction) -> Item {
+    let text = |id: InvariantId| {
+        let invariant = model.invariant(id);
+        invariant.map_or(String::new(), |i| {
+            format!(
+                "{} ({})",
+                visible(&i.text.replace('\n', " ")),
+                visible(&i.scope.to_string())
+            )
+        })
+    };
+    let mut offers = Vec::new();
+    for id in [conflict.weaker, conflict.stronger] {
+        let invariant = model.invariant(id);
+        let name = invariant.map_or(String::new(), |i| {
+            visible(&i.text.replace('\n', " ")).into_owned()
+        });
+        for mut change in changes(invariant, id) {
+            let verb = if matches!(change.way, Way::Edit(_)) {
+                "edit"
+            } else {
+                "remove"
+            };
+            change.label = format!("{verb}: {name}");
+            offers.push(change);
+        }
+    }
+    Item {
+        title: "two invariants contradict each other".into(),
+        lines: vec![
+            text(conflict.stronger),
+            text(conflict.weaker),
+            conflict.proof.clone(),
+        ],
+        offers,
+    }
+}
+
+fn changes(invariant: Option<&Invariant>, id: InvariantId) -> Vec<Offer> {
+    let why = match invariant {
+        None => Some("it is gone already".to_owned()),
+        Some(i) if i.origin == Origin::BuiltIn => Some("it is built in".to_owned()),
+        Some(_) => None,
+    };
+    vec![
+        offer(Way::Edit(id), "edit the invariant", why.clone()),
+        offer(Way::Remove(id), "remove the invariant", why),
+    ]
+}
+
+fn offer(way: Way, label: &str, disabled: Option<String>) -> Offer {
+    Offer {
+        way,
+        label: label.to_owned(),
+        disabled,
+    }
+}
+
+/// What needs a person, in every plan: halted and blocked ones, and what can go on again.
+pub fn inbox(model: &Model) -> Vec<(PlanId, String, bool)> {
+    let plans = model.state.plans.values().rev();
+    plans
+        .filter_map(|plan| {
+            let (text, bad) = model.standing(plan)?;
+            Some((plan.id, text, bad))
+        })
+        .collect()
+}
