@@ -15,6 +15,8 @@ pub struct EffectiveRow {
     pub keyed: Arc<Keyed>,
     /// For a shadowed one: the scope that shadows it, and why.
     pub shadowed_by: Option<Shadowed>,
+    /// It contradicts another of equal strength: a person must edit one.
+    pub contradicts: bool,
     /// The highest strike count it has in the shown plan, with its limit.
     pub strikes: Option<Strike>,
 }
@@ -58,19 +60,25 @@ pub fn rows(state: &State, built_in: &[Arc<Keyed>], node: &Node) -> Vec<Effectiv
         let own = state.strikes_of(plan.id).filter(|s| s.invariant_id == id);
         own.max_by_key(|s| s.count).cloned()
     };
+    let contradicts = |id: InvariantId| {
+        let mut all = merged.unresolved.iter();
+        all.any(|c| c.weaker == id || c.stronger == id)
+    };
     let plain = |keyed: &Arc<Keyed>| EffectiveRow {
+        contradicts: contradicts(keyed.invariant.id),
         strikes: strikes(keyed.invariant.id),
         keyed: Arc::clone(keyed),
         shadowed_by: None,
     };
     let mut rows: Vec<EffectiveRow> = merged.effective.iter().map(plain).collect();
-    rows.extend(merged.shadowed.into_iter().map(|shadow| EffectiveRow {
+    rows.extend(merged.shadowed.iter().map(|shadow| EffectiveRow {
+        contradicts: false,
         shadowed_by: Some(Shadowed {
             by: shadow.winner.invariant.id,
             scope: shadow.winner.invariant.scope.kind().as_str(),
-            rationale: shadow.rationale,
+            rationale: shadow.rationale.clone(),
         }),
-        keyed: shadow.loser,
+        keyed: Arc::clone(&shadow.loser),
         strikes: None,
     }));
     rows.extend(built_in.iter().map(plain));

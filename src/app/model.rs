@@ -121,9 +121,6 @@ pub enum Link {
     Lost,
 }
 
-/// A row of the effective set, by the invariant and whether it is shadowed.
-pub type EffectiveKey = (InvariantId, bool);
-
 /// The model.
 pub struct Model {
     pub size: (u16, u16),
@@ -146,7 +143,7 @@ pub struct Model {
     pub scopes: ListView<Node>,
     pub folded: BTreeSet<ScopeKind>,
     pub rows: Vec<EffectiveRow>,
-    pub effective: ListView<EffectiveKey>,
+    pub effective: ListView<InvariantId>,
     pub stream: Stream,
     pub breaches: ListView<u64>,
     pub plan_scroll: usize,
@@ -265,7 +262,7 @@ impl Model {
             self.scopes.selected = Some(Node::of(&scope));
         }
         self.stale.effective = true;
-        self.effective.selected = Some((id, false));
+        self.effective.selected = Some(id);
         // The selection was made for the rows that are built next.
         self.built_for = self.scopes.selected.clone();
     }
@@ -404,12 +401,9 @@ impl Model {
                 let count = invariants(plan.violated_ids.len());
                 Some((format!("{verb} is blocked by {count}"), true))
             }
-            PhaseState::Queued => {
-                let transition = plan.blocked?;
-                Some((
-                    format!("nothing blocks {} any more", transition.verb()),
-                    false,
-                ))
+            PhaseState::Queued if plan.blocked.is_some() => {
+                let verb = plan.blocked.map_or("it", |t| t.verb());
+                Some((format!("nothing blocks {verb} any more"), false))
             }
             _ if !plan.is_over() => {
                 let open = self.state.open_violations(plan.id).filter(|v| v.blocks());
@@ -425,6 +419,12 @@ impl Model {
             }
             _ => None,
         }
+    }
+
+    /// How many plans need a person.
+    pub fn needing(&self) -> usize {
+        let plans = self.state.plans.values();
+        plans.filter(|p| self.standing(p).is_some()).count()
     }
 
     /// What the banner says about the shown plan; none when nothing is wrong.
@@ -456,7 +456,7 @@ impl Model {
     }
 }
 
-/// The name of a row of the effective set.
-pub fn effective_key(row: &EffectiveRow) -> EffectiveKey {
-    (row.invariant().id, row.shadowed_by.is_some())
+/// The name of a row of the effective set: it stays when the row becomes shadowed or in force.
+pub fn effective_key(row: &EffectiveRow) -> InvariantId {
+    row.invariant().id
 }

@@ -15,6 +15,8 @@ pub struct Resolver {
     pub way: usize,
     /// The reason of a waiver while it is typed.
     pub reason: Option<String>,
+    /// The item that is selected, to find it again when others have come or gone.
+    title: String,
 }
 
 impl Resolver {
@@ -25,7 +27,40 @@ impl Resolver {
             item: 0,
             way: 0,
             reason: None,
+            title: String::new(),
         }
+    }
+
+    /// Follows its item; when that is settled the next one comes, at its first way out.
+    pub fn settle(&mut self, items: &[Item]) {
+        let same = |item: &&Item| item.title == self.title;
+        if items.get(self.item).filter(same).is_none() {
+            match items.iter().position(|item| item.title == self.title) {
+                Some(at) => self.item = at,
+                None => {
+                    self.item = self.item.min(items.len().saturating_sub(1));
+                    self.way = 0;
+                    self.reason = None;
+                }
+            }
+        }
+        self.show(items);
+    }
+
+    /// Moves to the next item or the one before.
+    pub fn turn(&mut self, step: isize, items: &[Item]) {
+        let count = items.len().max(1) as isize;
+        self.item = (self.item as isize + step).rem_euclid(count) as usize;
+        self.way = 0;
+        self.show(items);
+    }
+
+    fn show(&mut self, items: &[Item]) {
+        let item = items.get(self.item);
+        self.title = item.map_or(String::new(), |i| i.title.clone());
+        self.way = self
+            .way
+            .min(item.map_or(0, |i| i.offers.len().saturating_sub(1)));
     }
 }
 

@@ -55,8 +55,7 @@ impl Stream {
         }
         if let Some(row) = row(event) {
             // Told anew at every gate that it closes, and shown once.
-            let known = |r: &StreamRow| r.violation.is_some() && r.violation == row.violation;
-            if self.rows.iter().any(known) {
+            if row.violation.is_some() && self.rows.iter().any(|r| r.violation == row.violation) {
                 return;
             }
             if self.rows.len() == CAPACITY {

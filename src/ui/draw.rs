@@ -1,9 +1,17 @@
 //! The whole screen: title, banner, panes, hints, and what lies over them.
 
-use ratatui::{buffer::Buffer, layout::Rect};
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    widgets::{Clear, Widget},
+};
 use unicode_width::UnicodeWidthStr;
 
-use super::{overlays, panes, text::put, theme::Theme};
+use super::{
+    overlays, panes,
+    text::{put, wrap},
+    theme::Theme,
+};
 use crate::app::{
     Model, Pane,
     action::{Action, TABLE},
@@ -66,13 +74,14 @@ fn title(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     if halted > 0 {
         right.push((format!("{halted} halted"), theme.bad));
     }
-    if blocked + halted > 0 {
-        let word = if blocked + halted == 1 {
+    let needing = model.needing();
+    if needing > 0 {
+        let word = if needing == 1 {
             "needs you"
         } else {
             "need you"
         };
-        right.push((format!("{} {word}", blocked + halted), theme.strong));
+        right.push((format!("{needing} {word}"), theme.strong));
     }
     if model.read_only {
         right.push(("read-only".into(), theme.warning));
@@ -144,8 +153,30 @@ fn banner(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
 fn hints(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
     let area = parts.hints;
     if let Some((tone, text)) = &model.toast {
-        let line = format!(" {} {text}", theme.sign(*tone));
-        put(buf, area.x, area.y, area.width, &line, theme.tone(*tone));
+        // What does not fit in one line goes up, over the panes: the end says what to do.
+        let width = usize::from(area.width.saturating_sub(4));
+        let lines: Vec<String> = wrap(text, width).into_iter().take(4).collect();
+        let count = (lines.len() as u16).min(area.y + 1);
+        let top = area.y + 1 - count;
+        Clear.render(Rect::new(area.x, top, area.width, count), buf);
+        put(
+            buf,
+            area.x + 1,
+            top,
+            1,
+            theme.sign(*tone),
+            theme.tone(*tone),
+        );
+        for (y, line) in (top..=area.y).zip(lines) {
+            put(
+                buf,
+                area.x + 3,
+                y,
+                area.width.saturating_sub(3),
+                &line,
+                theme.tone(*tone),
+            );
+        }
         return;
     }
     let keymap = &model.settings.keymap;

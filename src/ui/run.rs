@@ -382,8 +382,7 @@ impl Screen {
         if !self.model.settings.ui.title {
             return Ok(());
         }
-        let (blocked, halted) = self.model.stuck();
-        let text = match blocked + halted {
+        let text = match self.model.needing() {
             0 => "invar".to_owned(),
             count => format!("invar: {count} need you"),
         };

@@ -289,3 +289,307 @@ fn a_store_that_cannot_be_opened_is_told_on_the_plain_terminal() {
         "the screen was never taken"
     );
 }
+
+/// A plan that is blocked by a report and by two invariants that contradict each other, from the
+/// banner to the next phase with keys only.
+#[test]
+fn the_resolver_leads_from_the_banner_to_a_plan_that_goes_on() {
+    let w = World::new();
+    w.ok(&["add", "--no-edits-outside", "src/**"]);
+    w.ok(&["add", "--no-edits-outside", "lib/**"]);
+    let rule = w.data(&["add", "every change has a test"]);
+    w.ok(&["plan", "use", "local/work"]);
+    let id = rule["invariant"]["id"].as_str().unwrap();
+    w.ok(&[
+        "enforce",
+        "@",
+        "--violated",
+        id,
+        "--response",
+        "no test for /login",
+    ]);
+    let mut s = Screen::open(&w, &[], (110, 34));
+    s.shows("(contradiction)");
+    s.send("n");
+    s.shows("strategize is blocked by 3 invariants");
+    s.send("b");
+    s.shows("1 of 2");
+    s.shows("no test for /login");
+    // Waive it; a reason is asked for.
+    s.send("j\r");
+    s.shows("why does it stand?");
+    s.send("\r");
+    s.shows("a waiver needs a reason");
+    s.send("a test comes with the next plan\r");
+    s.shows("two invariants contradict each other");
+    s.shows("no path lies both in src/** and in lib/**");
+    s.send("j\r");
+    s.shows("Remove this invariant?");
+    s.send("y");
+    s.shows("retry strategize");
+    s.send("\r");
+    s.shows("strategize started");
+    let violations = w.data(&["violations"]);
+    assert_eq!(violations["violations"][0]["status"], "waived");
+    assert_eq!(
+        violations["violations"][0]["reason"],
+        "a test comes with the next plan"
+    );
+    s.send("q");
+    assert_eq!(s.end(), 0);
+}
+
+/// A file that a command changed: put back with a key, since copies are kept.
+#[test]
+fn the_resolver_puts_a_changed_file_back() {
+    let w = World::new();
+    w.configure("[engine]\nautostart = false\n[tree]\nrestore = false\n");
+    w.ok(&["add", "--untouched", "tests/spec.py"]);
+    let plan = w.data(&["plan", "use", "local/work"]);
+    fs::create_dir_all(w.project.join("tests")).unwrap();
+    let file = w.project.join("tests/spec.py");
+    fs::write(&file, "assert True\n").unwrap();
+    let event = |event: &str| {
+        let payload = serde_json::json!({
+            "session_id": "s", "cwd": w.project, "hook_event_name": event,
+            "tool_name": "Bash", "tool_input": {"command": "./x.sh"}, "tool_use_id": "t1",
+        });
+        w.hook_bytes(payload.to_string().as_bytes())
+    };
+    event("SessionStart");
+    event("PreToolUse");
+    fs::write(&file, "pass\n").unwrap();
+    event("PostToolUse");
+    let mut s = Screen::open(&w, &[], (110, 34));
+    s.shows("1 open violation");
+    s.send("b");
+    s.shows("tests/spec.py was changed by `./x.sh`");
+    s.shows("not possible: no copy was kept");
+    // A way that is greyed says why, and does nothing.
+    s.send("\r");
+    s.shows("not possible");
+    fs::write(&file, "assert True\n").unwrap();
+    s.send("j\r");
+    s.shows("corrected");
+    s.send("\u{1b}");
+    s.hides("Resolve plan");
+    s.send("n");
+    s.shows("strategize started");
+    s.send("q");
+    s.shows("Leave while agents run?");
+    s.send("y");
+    assert_eq!(s.end(), 0);
+    let id = plan["plan_id"].as_str().unwrap();
+    let shown = w.data(&["plan", "show", id]);
+    assert_eq!(shown["plan"]["phase"], "strategize");
+}
+
+#[test]
+fn what_needs_a_person_is_in_the_inbox_and_opens_the_resolver() {
+    let w = World::new();
+    w.ok(&["add", "--untouched", "tests/spec.py"]);
+    w.ok(&["plan", "use", "local/work"]);
+    for _ in 0..3 {
+        w.edit("s", "tests/spec.py");
+    }
+    let mut s = Screen::open(&w, &[], (110, 34));
+    s.shows("1 needs you");
+    s.send("i");
+    s.shows("halted: strike 3 of 3");
+    s.send("\r");
+    s.shows("resume: the count starts again");
+    s.send("\r");
+    s.shows("resumed");
+    s.shows("Nothing stands in the way.");
+    s.send("\u{1b}");
+    s.hides("Nothing stands in the way.");
+    s.send("i");
+    s.shows("Nothing needs you.");
+    s.send("\u{1b}");
+    s.hides("Nothing needs you.");
+    s.send("q");
+    s.shows("Leave while agents run?");
+    s.send("y");
+    assert_eq!(s.end(), 0);
+}
+
+#[test]
+fn the_configuration_is_taken_over_live_and_a_broken_one_is_told() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("a add");
+    w.configure("[engine]\nautostart = false\n[keys]\nadd = [\"n\"]\nnext_phase = [\"N\"]\n");
+    s.shows("configuration taken over");
+    s.send("j");
+    s.shows("n add");
+    s.send("?add");
+    s.shows("n            Add an invariant");
+    s.send("\u{1b}");
+    s.shows("Help: type to filter");
+    s.send("?");
+    s.hides("Help: type to filter");
+    w.configure("[keys]\nadd = [\"d\"]\n");
+    s.shows("asks for");
+    s.send("n");
+    s.shows("what must stay true");
+    s.send("\u{1b}");
+    s.hides("what must stay true");
+    w.configure("[ui]\nmouse = false\ntheme = \"high-contrast\"\n");
+    s.shows("configuration taken over");
+    s.send("q");
+    assert_eq!(s.end(), 0);
+    s.restored();
+}
+
+#[test]
+fn a_broken_configuration_is_told_before_the_screen_is_taken() {
+    let w = World::new();
+    w.configure("[keys]\nadd = [\"d\"]\n");
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("config.toml, line 2, column 7");
+    assert_ne!(s.end(), 0);
+}
+
+#[test]
+fn the_mouse_can_be_left_to_the_terminal() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    w.configure("[ui]\nmouse = false\n");
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("alpha rule");
+    s.send("q");
+    s.end();
+    let bytes = String::from_utf8_lossy(&s.bytes).into_owned();
+    assert!(!bytes.contains("\u{1b}[?1000h") && !bytes.contains("\u{1b}[?1006h"));
+}
+
+#[test]
+fn the_persons_own_editor_has_the_terminal_and_its_text_comes_back() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let script = w.base.join("editor.sh");
+    // It reads a key, as an editor does, and leaves modes and a title behind.
+    let text = "#!/bin/sh\nprintf 'in the editor'\nread x\nprintf 'beta rule\\nwith two lines\\n' > \"$2\"\n[ \"$1\" = -w ]\n";
+    fs::write(&script, text).unwrap();
+    let run = format!(
+        "EDITOR='sh {} -w' exec {}",
+        script.display(),
+        env!("CARGO_BIN_EXE_invar")
+    );
+    let mut s = Screen::start(&w, "/bin/sh", &["-c", &run], (100, 30));
+    s.shows("alpha rule");
+    s.send("E");
+    s.shows("in the editor");
+    s.send("x\rdy");
+    s.shows("Edit an invariant");
+    s.shows("with two lines");
+    s.send("\u{13}");
+    s.shows("saved: beta rule");
+    s.send("q");
+    assert_eq!(s.end(), 0);
+    s.restored();
+    assert!(w.ok(&["list"]).stdout.contains("beta rule"));
+}
+
+#[test]
+fn a_copy_goes_the_way_that_the_message_names() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("alpha rule");
+    s.send("2gy");
+    s.shows("OSC 52");
+    let bytes = String::from_utf8_lossy(&s.bytes).into_owned();
+    let at = bytes.find("\u{1b}]52;c;").unwrap();
+    let end = bytes[at..].find("\u{1b}\\").unwrap();
+    assert!(
+        bytes[at + 7..at + end]
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+/=".contains(c))
+    );
+    s.send("q");
+    s.end();
+}
+
+#[test]
+fn read_only_shows_and_changes_nothing() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let mut s = Screen::open(&w, &["--read-only"], (100, 30));
+    s.shows("read-only");
+    s.send("d");
+    s.shows("--read-only");
+    s.send("a");
+    s.shows("cannot add");
+    s.send("q");
+    assert_eq!(s.end(), 0);
+    let ran = w.run(&["--read-only", "add", "beta rule"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(w.data(&["list"])["invariants"].as_array().unwrap().len(), 1);
+}
+
+/// What an agent writes reaches the terminal only as visible marks: in tools, paths, commands,
+/// session names, and in what others report.
+#[test]
+fn hostile_text_never_reaches_the_terminal() {
+    let w = World::new();
+    let rule = w.data(&["add", "--no-edits-outside", "src/**"]);
+    w.ok(&["plan", "use", "local/work"]);
+    let evil = "x\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[2J\u{9b}31m\u{202e}txt\u{200b}\u{1b}]0;owned\u{1b}\\\r\n\u{85}y";
+    let session = format!("s{evil}");
+    w.tool(
+        &session,
+        &format!("Edit{evil}"),
+        serde_json::json!({"file_path": format!("docs/{evil}"), "path": evil}),
+    );
+    w.tool(
+        &session,
+        "Bash",
+        serde_json::json!({"command": format!("rm 'docs/{evil}'")}),
+    );
+    let id = rule["invariant"]["id"].as_str().unwrap();
+    w.ok(&[
+        "enforce",
+        "@",
+        "--violated",
+        id,
+        "--response",
+        "plain words",
+    ]);
+    let mut s = Screen::open(&w, &[], (120, 36));
+    s.shows("strike 1/3");
+    s.send("4g\r");
+    s.shows("Editx<U+001B>");
+    s.send("\u{1b}[6~\u{1b}[6~");
+    s.shows("what the model was told");
+    s.send("q");
+    s.hides("what the model was told");
+    s.send("j\r");
+    s.shows("command");
+    s.send("q");
+    s.send("b");
+    s.shows("Resolve plan");
+    s.send("q");
+    s.hides("Resolve plan");
+    s.send("i");
+    s.shows("Needs you");
+    s.send("q");
+    s.hides("Needs you");
+    s.send("q");
+    s.shows("Leave while agents run?");
+    s.send("y");
+    s.end();
+    let bytes = String::from_utf8_lossy(&s.bytes).into_owned();
+    for part in [
+        "\u{1b}]52;",
+        "\u{1b}[2J\u{9b}",
+        "\u{9b}",
+        "\u{202e}",
+        "\u{200b}",
+        "\u{1b}]0;owned",
+        "\u{85}",
+    ] {
+        assert!(!bytes.contains(part), "{part:?} reached the terminal");
+    }
+}

@@ -110,16 +110,14 @@ pub(super) fn on_edited(model: &mut Model, text: Option<String>) {
     }
 }
 
-/// How many plans need a person.
-fn needing(model: &Model) -> usize {
-    let (blocked, halted) = model.stuck();
-    blocked + halted
-}
-
 pub(super) fn on_event(model: &mut Model, event: Arc<Event>) -> Vec<Effect> {
-    let before = needing(model);
+    let before = if model.settings.ui.bell {
+        model.needing()
+    } else {
+        0
+    };
     let mut effects = take_event(model, event);
-    if model.settings.ui.bell && needing(model) > before {
+    if model.settings.ui.bell && model.needing() > before {
         effects.push(Effect::Bell);
     }
     effects

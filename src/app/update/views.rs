@@ -163,9 +163,8 @@ pub(super) fn resolver_key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
     };
     let mut resolver = resolver.clone();
     let items = resolver::items(model, resolver.plan);
-    resolver.item = resolver.item.min(items.len().saturating_sub(1));
+    resolver.settle(&items);
     let offers = items.get(resolver.item).map_or(&[][..], |i| &i.offers);
-    resolver.way = resolver.way.min(offers.len().saturating_sub(1));
     if resolver.reason.is_some() {
         return reason_key(model, resolver, offers.to_vec(), event);
     }
@@ -176,13 +175,10 @@ pub(super) fn resolver_key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
             return Vec::new();
         }
         KeyCode::Tab | KeyCode::Right | KeyCode::Char('l') => {
-            resolver.item = (resolver.item + 1) % items.len().max(1);
-            resolver.way = 0;
+            resolver.turn(1, &items);
         }
         KeyCode::BackTab | KeyCode::Left | KeyCode::Char('h') => {
-            let count = items.len().max(1);
-            resolver.item = (resolver.item + count - 1) % count;
-            resolver.way = 0;
+            resolver.turn(-1, &items);
         }
         KeyCode::Enter => {
             let offer = offers.get(resolver.way).cloned();

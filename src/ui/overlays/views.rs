@@ -159,9 +159,11 @@ pub(super) fn resolver(
     buf: &mut Buffer,
 ) {
     let items = resolver::items(model, open.plan);
+    let mut open = open.clone();
+    open.settle(&items);
     let width = 96.min(area.width.saturating_sub(2));
     let text_width = usize::from(width.saturating_sub(4));
-    let at = open.item.min(items.len().saturating_sub(1));
+    let at = open.item;
     let mut lines: Vec<(String, Style)> = Vec::new();
     let title = format!("Resolve plan {}", open.plan.short());
     match items.get(at) {
@@ -179,7 +181,7 @@ pub(super) fn resolver(
                 lines.extend(wrap(line, text_width).into_iter().map(|l| (l, theme.text)));
             }
             lines.push((String::new(), theme.text));
-            let way = open.way.min(item.offers.len().saturating_sub(1));
+            let way = open.way;
             for (index, offer) in item.offers.iter().enumerate() {
                 let mark = if index == way { ">" } else { " " };
                 let text = match &offer.disabled {

@@ -137,6 +137,7 @@ fn draw_row(
     x = area.x + 4;
     let room = area.right().saturating_sub(x + reserved);
     let mark = match invariant.severity {
+        _ if row.contradicts => " (contradiction)",
         Severity::Error => "",
         Severity::Warning => " (warning)",
         Severity::Info => " (info)",
@@ -149,7 +150,11 @@ fn draw_row(
         area.y,
         mark.width() as u16,
         mark,
-        style.patch(theme.dim),
+        style.patch(if row.contradicts {
+            theme.bad
+        } else {
+            theme.dim
+        }),
     );
     if !narrow {
         let at = area.right().saturating_sub(right_width + flag_width);

@@ -1,5 +1,7 @@
 //! What the terminal program does with keys and events, without a terminal.
 
+mod views;
+
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

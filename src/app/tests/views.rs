@@ -1,0 +1,245 @@
+//! Palette, help, configuration, read-only mode; what must hold whatever happens.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::*;
+use crate::app::{action::Action, stream::Tone};
+
+#[test]
+fn the_palette_finds_shows_keys_and_does() {
+    let mut m = example();
+    press(&mut m, ":");
+    type_text(&mut m, "zoo");
+    let Some(Overlay::Palette(palette)) = m.overlays.last() else {
+        panic!("no palette");
+    };
+    let rows = palette.rows(&m);
+    assert_eq!((rows[0].action, rows[0].keys.as_str()), (Action::Zoom, "z"));
+    assert!(!m.zoom);
+    update(&mut m, Msg::Key(KeyEvent::from(KeyCode::Enter)));
+    assert!(m.zoom && m.overlays.is_empty());
+
+    // Every action is there, with the reason when it cannot be done.
+    press(&mut m, ":");
+    let Some(Overlay::Palette(palette)) = m.overlays.last() else {
+        panic!("no palette");
+    };
+    let rows = palette.rows(&m);
+    assert_eq!(rows.len(), crate::app::action::TABLE.len() - 1);
+    let resume = rows.iter().find(|r| r.action == Action::Resume).unwrap();
+    assert!(resume.disabled.is_some());
+    // q is text here.
+    press(&mut m, "q");
+    assert!(matches!(m.overlays.last(), Some(Overlay::Palette(p)) if p.text == "q"));
+    update(&mut m, Msg::Key(KeyEvent::from(KeyCode::Esc)));
+    assert!(m.overlays.is_empty());
+}
+
+#[test]
+fn the_help_is_filtered_by_typing_and_left_by_esc() {
+    let mut m = example();
+    press(&mut m, "?");
+    type_text(&mut m, "quit");
+    assert!(matches!(m.overlays.last(), Some(Overlay::Help { filter, .. }) if filter == "quit"));
+    update(&mut m, Msg::Key(KeyEvent::from(KeyCode::Esc)));
+    assert!(matches!(m.overlays.last(), Some(Overlay::Help { filter, .. }) if filter.is_empty()));
+    press(&mut m, "?");
+    assert!(m.overlays.is_empty());
+}
+
+fn settings(text: &str) -> Msg {
+    let settings = crate::app::settings::Settings::parse(text, std::path::Path::new("c.toml"));
+    Msg::Settings(settings.map(Box::new))
+}
+
+#[test]
+fn a_changed_keymap_counts_at_once_and_a_broken_one_changes_nothing() {
+    let mut m = example();
+    update(&mut m, settings("[keys]\nzoom = [\"x\"]\n"));
+    press(&mut m, "z");
+    assert!(!m.zoom, "the old key is free");
+    press(&mut m, "x");
+    assert!(m.zoom);
+    update(&mut m, settings("[keys]\nzoom = [\"a\"]\n"));
+    let (tone, text) = m.toast.clone().unwrap();
+    assert_eq!(tone, Tone::Bad);
+    assert!(
+        text.contains("last good one stays") && text.contains("`add`"),
+        "{text}"
+    );
+    press(&mut m, "x");
+    assert!(!m.zoom, "the last good one holds");
+    update(&mut m, settings("[ui]\nthme = \"dark\"\n"));
+    assert!(
+        m.toast
+            .clone()
+            .unwrap()
+            .1
+            .contains("did you mean `ui.theme`")
+    );
+}
+
+#[test]
+fn nothing_changes_in_read_only_mode_whatever_is_pressed() {
+    let mut m = example();
+    m.read_only = true;
+    for description in crate::app::action::TABLE {
+        let effects = update(&mut m, Msg::Action(description.action));
+        let calls = effects.iter().filter_map(|e| match e {
+            Effect::Call { call, .. } => Some(call),
+            _ => None,
+        });
+        for call in calls {
+            assert!(!call.is_for_people(), "{}: {call:?}", description.id);
+        }
+        let opens_editor = matches!(
+            m.overlays.last(),
+            Some(Overlay::Editor(_) | Overlay::Confirm(_))
+        );
+        assert!(
+            !opens_editor || description.action == Action::Quit,
+            "{}",
+            description.id
+        );
+        m.overlays.clear();
+    }
+}
+
+#[test]
+fn a_draft_tells_what_it_would_be_in_conflict_with() {
+    let scope = Scope::Project("local/my-app".parse().unwrap());
+    let layer = |p: &str| {
+        crate::model::Layer::Letter(crate::model::LetterCheck::NoEditsOutside(vec![p.into()]))
+    };
+    let at = Timestamp::UNIX_EPOCH;
+    let mut old = Invariant::new(
+        InvariantId(id(1)),
+        scope.clone(),
+        layer("src/**"),
+        "src only",
+        at,
+    );
+    let m = model(vec![old.clone()], Vec::new());
+    let draft = |p: &str| Invariant::new(InvariantId(id(9)), scope.clone(), layer(p), "draft", at);
+    let told = m.draft_conflicts(&draft("docs/**"));
+    assert!(
+        told[0].contains("contradicts") && told[0].contains("would block"),
+        "{told:?}"
+    );
+    let told = m.draft_conflicts(&draft("src/**"));
+    assert!(told[0].contains("says the same as"), "{told:?}");
+    assert!(m.draft_conflicts(&draft("src/a/**")).is_empty());
+    // The one that is edited is no conflict of itself.
+    old.layer = layer("docs/**");
+    assert!(m.draft_conflicts(&old).is_empty());
+}
+
+/// Whatever comes and goes, the selected row is the one that was selected, or its neighbour, and
+/// lies in the window.
+#[test]
+fn the_selection_survives_everything() {
+    use proptest::prelude::*;
+    let steps = proptest::collection::vec((0_u8..6, any::<u16>()), 1..60);
+    let mut runner = proptest::test_runner::TestRunner::default();
+    runner
+        .run(&steps, |steps| {
+            let mut m = example();
+            let mut seq = m.state.seq;
+            for (kind, n) in steps {
+                let before = m.selected_invariant().map(|i| i.id);
+                match kind {
+                    0 => {
+                        seq += 1;
+                        update(&mut m, added(seq, &format!("rule {n}")));
+                    }
+                    1 => {
+                        let all: Vec<_> = m.state.invariants.values().cloned().collect();
+                        if let Some(keyed) = all.get(usize::from(n) % all.len().max(1)) {
+                            let mut invariant = keyed.invariant.clone();
+                            if !invariant.active {
+                                continue;
+                            }
+                            invariant.active = false;
+                            seq += 1;
+                            let kind = EventKind::InvariantRemoved {
+                                invariant: invariant.clone(),
+                            };
+                            update(&mut m, event(seq, kind));
+                            m.prepare();
+                            if before != Some(invariant.id) {
+                                prop_assert_eq!(m.selected_invariant().map(|i| i.id), before);
+                            }
+                        }
+                    }
+                    2 => {
+                        update(&mut m, Msg::Resize(40 + n % 120, 10 + n % 40));
+                        m.prepare();
+                        prop_assert_eq!(m.selected_invariant().map(|i| i.id), before);
+                    }
+                    3 => drop(update(&mut m, Msg::Action(Action::Down))),
+                    4 => drop(update(&mut m, Msg::Action(Action::Up))),
+                    _ => drop(update(&mut m, Msg::Action(Action::HalfPageDown))),
+                }
+                m.prepare();
+                let at = m
+                    .effective
+                    .selected_index(&m.rows, crate::app::model::effective_key);
+                let height = crate::app::layout::parts(&m).rows(Pane::Effective);
+                if let Some(at) = at
+                    && height > 0
+                {
+                    let offset = m.effective.offset;
+                    prop_assert!(
+                        (offset..offset + height).contains(&at),
+                        "{at} {offset} {height}"
+                    );
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// A million events: what is kept is bounded, what is not is counted, and the row that a person
+/// reads does not move.
+#[test]
+fn a_flood_is_bounded_and_counted() {
+    let mut m = example();
+    let plan = m.state.plans.keys().next().copied().unwrap();
+    let denied = |seq: u64| {
+        let verdict = crate::model::Verdict::deny(format!("no {seq}"));
+        event(
+            seq,
+            EventKind::Attempted {
+                plan_id: plan,
+                agent: "a".into(),
+                session: "s".into(),
+                attempt: crate::model::Attempt {
+                    tool: "Edit".into(),
+                    ..Default::default()
+                },
+                verdict,
+            },
+        )
+    };
+    let first = m.state.seq + 1;
+    let total = 50_000_u64;
+    for seq in first..first + total {
+        update(&mut m, denied(seq));
+    }
+    m.prepare();
+    let capacity = crate::app::stream::CAPACITY as u64;
+    assert_eq!(m.stream.rows.len() as u64, capacity);
+    assert_eq!(m.stream.dropped, total - capacity);
+    // Reading back: the window stands still while more comes.
+    m.focus = Pane::Breaches;
+    update(&mut m, Msg::Action(Action::PageUp));
+    let read = m.breaches.selected;
+    for seq in first + total..first + total + 1000 {
+        update(&mut m, denied(seq));
+    }
+    m.prepare();
+    assert_eq!(m.breaches.selected, read);
+    assert_eq!(m.stream.new_below(), 1000);
+    assert_eq!(m.state.recent.len(), crate::engine::state::RECENT);
+}
