@@ -24,7 +24,13 @@ use std::{
 };
 
 use invar::{
-    engine::{places::OwnDisk, tree::Snapshot},
+    engine::{
+        Call, EngineHandle,
+        places::OwnDisk,
+        protocol::{HookCall, HookEvent},
+        tree::Snapshot,
+    },
+    model::{Attempt, Effect},
     rules::shell::{Surroundings, read},
 };
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -93,6 +99,7 @@ fn main() {
     all &= hook(dir.path());
     all &= breach_on_screen(dir.path());
     all &= idle(dir.path());
+    all &= flood(dir.path());
     assert!(all, "a budget is broken");
 }
 
@@ -374,6 +381,138 @@ fn breach_on_screen(home: &Path) -> bool {
         worst < Duration::from_millis(100),
         "100 ms",
     )
+}
+
+/// Memory of a process in MB.
+fn memory(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS")).unwrap();
+    line.split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
+        / 1024
+}
+
+/// 10,000 breaches a second for 10 seconds from a client on the socket, while a person presses
+/// keys: how late the screen answers, what memory does, whether the count is exact.
+fn flood(home: &Path) -> bool {
+    let (rate, seconds) = (10_000_usize, 10_usize);
+    let rule = [
+        "add",
+        "--global",
+        "--severity",
+        "warning",
+        "--no-edits-outside",
+        "nowhere/**",
+    ];
+    assert!(invar(home, &rule).status().unwrap().success());
+    let mut watched = open_screen(home);
+    let pid = watched.child.process_id().unwrap();
+    let store = home.join(".local/share/invar/invar.redb.owner");
+    let owner: serde_json::Value = serde_json::from_slice(&fs::read(store).unwrap()).unwrap();
+    let socket = PathBuf::from(owner["socket"].as_str().unwrap());
+    let (root, sent) = (home.to_owned(), rate * seconds);
+    let before = memory(pid);
+    let client = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async move {
+            let engine = EngineHandle::connect(&socket).await.unwrap();
+            let start = Instant::now();
+            let slice = rate / 100;
+            for round in 0..seconds * 100 {
+                let calls = (0..slice).map(|n| {
+                    let attempt = Attempt {
+                        tool: "Edit".into(),
+                        cwd: root.clone(),
+                        effects: vec![Effect::Change {
+                            path: format!("f{round}/{n}").into(),
+                        }],
+                        ..Attempt::default()
+                    };
+                    let call = Call::Hook(HookCall {
+                        agent: "claude-code".into(),
+                        session: "flood".into(),
+                        project_dir: root.clone(),
+                        pid: None,
+                        hooked: false,
+                        what: HookEvent::Attempt(attempt),
+                    });
+                    let engine = engine.clone();
+                    async move { engine.call(call).await.unwrap() }
+                });
+                futures::future::join_all(calls).await;
+                let due = Duration::from_millis(10) * (round as u32 + 1);
+                tokio::time::sleep(due.saturating_sub(start.elapsed())).await;
+            }
+            start.elapsed()
+        })
+    });
+    let mut late = Vec::new();
+    while !client.is_finished() {
+        for (key, text, there) in [
+            (b"?".as_slice(), "Help: type", true),
+            (b"?", "Help: type", false),
+        ] {
+            let pressed = Instant::now();
+            watched.writer.write_all(key).unwrap();
+            while contains(&watched, text) != there {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            late.push(pressed.elapsed());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let took = client.join().unwrap();
+    let grown = memory(pid).saturating_sub(before);
+    let all = format!("{sent} breaches in all");
+    // Those of the benches before it are counted too.
+    let exact = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        let contents = watched.screen.lock().unwrap().screen().contents();
+        let shown = contents.split(" breaches in all").next().and_then(|t| {
+            t.rsplit(|c: char| !c.is_ascii_digit())
+                .next()?
+                .parse::<usize>()
+                .ok()
+        });
+        shown.is_some_and(|n| (sent..sent + 2000).contains(&n))
+    });
+    watched.writer.write_all(b"\x03").unwrap();
+    watched.child.wait().unwrap();
+    let log = invar(home, &["--format", "json", "log", "verify"])
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&log.stdout).into_owned();
+    println!("flood: {all} wanted, log {}", log.trim());
+    let middle = median(late.clone());
+    let worst = late.iter().max().copied().unwrap_or_default();
+    let rate_holds = took < Duration::from_secs(seconds as u64) + Duration::from_millis(500);
+    let mut holds = check(
+        "flood of 10,000 breaches a second for 10 s, took",
+        took,
+        rate_holds,
+        "10.5 s",
+    );
+    holds &= check(
+        "  a key answered meanwhile, median",
+        middle,
+        middle < Duration::from_millis(40),
+        "40 ms",
+    );
+    holds &= check(
+        "  a key answered meanwhile, worst",
+        worst,
+        worst < Duration::from_millis(250),
+        "250 ms",
+    );
+    holds &= check("  memory grown, MB", grown, grown < 64, "64 MB");
+    holds &= check("  the count on the screen is exact", exact, exact, "true");
+    holds
 }
 
 /// How often each thread of the process went to sleep, by its id.

@@ -18,7 +18,7 @@ use super::{
     },
     places::{Root, resolve},
     protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved, Unresolved},
-    state::{State, project_root},
+    state::{State, is_breach, project_root},
     tree::Trees,
 };
 use crate::{
@@ -115,6 +115,8 @@ impl Core {
 
     /// Takes in the last notable events.
     pub(super) fn recall(&mut self, recent: Vec<Event>) {
+        let breaches = recent.iter().filter(|e| is_breach(&e.kind));
+        self.state.breaches = breaches.count() as u64;
         self.state.recent = recent.into();
     }
 

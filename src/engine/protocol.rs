@@ -437,6 +437,9 @@ pub struct Snapshot {
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
     pub built_in: Vec<Invariant>,
+    /// How many breaches there were, counted by the engine.
+    #[serde(default)]
+    pub breaches: u64,
     /// Copies of guarded files are kept, so that they can be put back.
     #[serde(default)]
     pub restores: bool,

@@ -37,6 +37,15 @@ pub fn is_notable(kind: &EventKind) -> bool {
     }
 }
 
+/// Whether an agent did, or tried, what it should not.
+pub fn is_breach(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Attempted { verdict, .. } => verdict.verdict != VerdictKind::Allow,
+        EventKind::ChangeFound { .. } => true,
+        _ => false,
+    }
+}
+
 /// The name of one strike count.
 pub type StrikeKey = (PlanId, InvariantId, Signature);
 
@@ -56,6 +65,9 @@ pub struct State {
     pub strikes: BTreeMap<StrikeKey, Strike>,
     pub violations: BTreeMap<ViolationId, Violation>,
     pub recent: VecDeque<Event>,
+    /// How many breaches were refused, warned of or found since the engine started, those that
+    /// it remembers from before included. Exact, whatever a screen could keep up with.
+    pub breaches: u64,
     /// Why invariants of the store could not be loaded; nothing is decided without them.
     pub unreadable: Vec<String>,
     /// Changes that can be undone, oldest first. Only an engine has them.
@@ -88,6 +100,7 @@ impl State {
         let mut state = Self {
             seq: snapshot.seq,
             recent: snapshot.recent.into(),
+            breaches: snapshot.breaches,
             plans: snapshot.plans.into_iter().map(|p| (p.id, p)).collect(),
             projects: keyed(snapshot.projects, |p| p.name.clone()),
             actions: keyed(snapshot.actions, |a| a.name.clone()),
@@ -124,6 +137,7 @@ impl State {
             strikes: self.strikes.values().cloned().collect(),
             violations: self.violations.values().cloned().collect(),
             restores: false,
+            breaches: self.breaches,
             built_in,
             recent: self.recent.iter().cloned().collect(),
         }
@@ -148,6 +162,7 @@ impl State {
     /// Takes an event in, and returns the rows that a store keeps of it.
     pub fn apply(&mut self, event: &Event) -> Vec<Row> {
         self.seq = event.seq;
+        self.breaches += u64::from(is_breach(&event.kind));
         if is_notable(&event.kind) {
             if self.recent.len() == RECENT {
                 self.recent.pop_front();

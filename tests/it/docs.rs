@@ -3,8 +3,9 @@
 
 use std::{fs, path::Path};
 
+use crossterm::event::{KeyCode, KeyEvent};
 use invar::{
-    app::{Model, Msg, update},
+    app::{Model, Msg, action::TABLE, update},
     demo::{Player, Stage},
     engine::{Config, Notice, host::Host, writer::Engine},
     model::{EventKind, PlanChange},
@@ -18,8 +19,9 @@ fn document(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
 }
 
-/// The demo's run up to the halt, drawn. What differs from run to run is replaced.
-fn picture() -> String {
+/// The demo's run up to the halt, and then these keys, drawn. What differs from run to run is
+/// replaced.
+fn picture(keys: &str) -> String {
     let stage = Stage::new(env!("CARGO_BIN_EXE_invar").into()).unwrap();
     let engine = Engine::open(&stage.locations, &Config::default()).unwrap();
     let host = Host::start(engine).unwrap();
@@ -59,6 +61,9 @@ fn picture() -> String {
         }
     });
     drop(host);
+    for c in keys.chars() {
+        update(&mut model, Msg::Key(KeyEvent::from(KeyCode::Char(c))));
+    }
     model.prepare();
     let mut buf = Buffer::empty(Rect::new(0, 0, 100, 27));
     draw(&model, &Theme::colours(), &mut buf);
@@ -82,21 +87,46 @@ fn picture() -> String {
         .into_owned()
 }
 
-#[test]
-fn the_picture_in_the_readme_is_what_the_program_draws() {
-    let (start, end) = ("<!-- screen -->\n```text\n", "\n```\n<!-- /screen -->");
-    let readme = document("README.md");
-    let from = readme.find(start).unwrap() + start.len();
-    let to = readme[from..].find(end).unwrap() + from;
-    let drawn = picture();
+/// What stands between two marks of a document is what it should be, or is written there.
+fn holds(name: &str, start: &str, end: &str, wanted: &str) {
+    let text = document(name);
+    let from = text.find(start).unwrap() + start.len();
+    let to = text[from..].find(end).unwrap() + from;
     if std::env::var_os("INVAR_WRITE_DOCS").is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-        fs::write(path, format!("{}{drawn}{}", &readme[..from], &readme[to..])).unwrap();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        fs::write(path, format!("{}{wanted}{}", &text[..from], &text[to..])).unwrap();
         return;
     }
     assert!(
-        readme[from..to] == drawn,
-        "the screen has changed; run INVAR_WRITE_DOCS=1 cargo test --test it docs\n{drawn}"
+        text[from..to] == *wanted,
+        "{name} is not up to date; run INVAR_WRITE_DOCS=1 cargo test --test it docs\n{wanted}"
+    );
+}
+
+#[test]
+fn the_pictures_are_what_the_program_draws() {
+    let end = "```\n<!-- /screen -->";
+    for (name, mark, keys) in [
+        ("README.md", "<!-- screen -->", ""),
+        ("docs/screen.md", "<!-- screen: resolver -->", "b"),
+        ("docs/screen.md", "<!-- screen: palette -->", "2z:phase"),
+    ] {
+        let drawn = format!("{}\n", picture(keys));
+        holds(name, &format!("{mark}\n```text\n"), end, &drawn);
+    }
+    let rows = TABLE.iter().map(|d| {
+        let keys: Vec<String> = d.keys.iter().map(|k| format!("`{k}`")).collect();
+        format!("| {} | `{}` | {} |\n", keys.join(" "), d.id, d.help)
+    });
+    let table = format!(
+        "| keys | action | |\n|---|---|---|\n{}",
+        rows.collect::<String>()
+    );
+    holds(
+        "docs/screen.md",
+        "<!-- keys -->\n",
+        "<!-- /keys -->",
+        &table,
     );
 }
 

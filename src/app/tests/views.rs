@@ -231,6 +231,7 @@ fn a_flood_is_bounded_and_counted() {
     let capacity = crate::app::stream::CAPACITY as u64;
     assert_eq!(m.stream.rows.len() as u64, capacity);
     assert_eq!(m.stream.dropped, total - capacity);
+    assert_eq!(m.state.breaches, total);
     // Reading back: the window stands still while more comes.
     m.focus = Pane::Breaches;
     update(&mut m, Msg::Action(Action::PageUp));

@@ -10,9 +10,14 @@ use crate::{
 };
 
 pub(super) fn title(model: &Model, theme: &Theme) -> Title {
-    let dropped = match model.stream.dropped {
-        0 => String::new(),
-        n => format!("{n} older in the log, "),
+    // What is not kept here, or came faster than it could be shown, counts all the same.
+    let kept = model.stream.rows.len() as u64;
+    let dropped = match model.stream.dropped > 0 || model.missed > 0 {
+        false => String::new(),
+        true => format!(
+            "{} breaches in all, the last {kept} rows here, ",
+            model.state.breaches
+        ),
     };
     let (state, right_style) = match model.stream.paused_at {
         None => ("following".to_owned(), theme.dim),
