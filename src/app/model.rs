@@ -1,6 +1,10 @@
 //! What the terminal program knows and shows.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
@@ -163,6 +167,8 @@ pub struct Model {
     /// Events that came while the state was asked for again.
     pub(super) held: Option<Vec<Arc<Event>>>,
     pub(super) stale: Stale,
+    /// The row that was selected in each scope.
+    remembered: BTreeMap<Node, InvariantId>,
     /// The selection that the effective set was built for.
     pub(super) built_for: Option<Node>,
 }
@@ -212,6 +218,7 @@ impl Model {
                 effective: true,
                 breaches: true,
             },
+            remembered: BTreeMap::new(),
             built_for: None,
         }
     }
@@ -229,7 +236,12 @@ impl Model {
             let shown = node.clone().unwrap_or(Node::Global);
             self.rows = effective::rows(&self.state, &self.built_in, &shown);
             if self.built_for != node {
-                self.effective.selected = None;
+                // Each scope is found again as it was left.
+                if let (Some(left), Some(row)) = (self.built_for.take(), self.effective.selected) {
+                    self.remembered.insert(left, row);
+                }
+                self.effective.selected =
+                    node.as_ref().and_then(|n| self.remembered.get(n).copied());
                 self.effective.offset = 0;
                 self.plan_scroll = 0;
             }

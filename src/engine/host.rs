@@ -249,6 +249,9 @@ fn work(
             Msg::Stop => stop = true,
         }
     }
+    if calls.iter().any(|c| matches!(c, Call::Undo)) {
+        crate::model::fault::point("engine");
+    }
     let (answers, events) = engine.run(calls);
     for event in &events {
         if let EventKind::ProjectBound { project } = &event.kind {

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod event;
+pub mod fault;
 mod ids;
 mod invariant;
 mod names;

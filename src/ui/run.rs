@@ -34,6 +34,7 @@ use crate::{
         link::{Link, LinkEvent},
         state::project_root,
     },
+    model::fault,
 };
 
 /// At most one frame in this time.
@@ -123,7 +124,7 @@ async fn on_terminal(
     first: LinkEvent,
     (settings, theme): (Settings, Theme),
 ) -> Result<(), UiError> {
-    terminal::install_panic_hook();
+    terminal::install_panic_hook(&options.locations.logs);
     let guard = Guard::enter(settings.ui.mouse)?;
     let (answers, mut answered) = mpsc::unbounded_channel();
     let home = Some(options.locations.home.clone());
@@ -309,6 +310,9 @@ impl Screen {
     }
 
     fn take(&mut self, msg: Msg) {
+        if matches!(msg, Msg::Key(_)) {
+            fault::point("update");
+        }
         self.dirty = true;
         for effect in update(&mut self.model, msg) {
             match effect {
@@ -419,12 +423,17 @@ impl Screen {
     }
 
     fn frame(&mut self) -> io::Result<()> {
+        fault::point("draw");
         self.model.prepare();
         let (model, theme) = (&self.model, &self.theme);
         execute!(io::stdout(), BeginSynchronizedUpdate)?;
-        self.guard
-            .terminal
-            .draw(|frame| draw(model, theme, frame.buffer_mut()))?;
+        // Not `Terminal::draw`: it hides the cursor anew with every frame, and terminals flicker.
+        let terminal = &mut self.guard.terminal;
+        terminal.autoresize()?;
+        draw(model, theme, terminal.get_frame().buffer_mut());
+        terminal.flush()?;
+        terminal.swap_buffers();
+        io::Write::flush(terminal.backend_mut())?;
         execute!(io::stdout(), EndSynchronizedUpdate)?;
         self.tell_title()?;
         self.dirty = false;

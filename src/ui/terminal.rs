@@ -4,6 +4,7 @@ use std::{
     io::{self, Stdout, Write},
     mem::ManuallyDrop,
     panic,
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -113,7 +114,8 @@ pub fn restore() {
 
 /// A panic of the thread that draws gives the terminal back before it is reported; one of
 /// another thread is only logged, and ends in its own way.
-pub fn install_panic_hook() {
+pub fn install_panic_hook(logs: &Path) {
+    let logs = logs.to_owned();
     let drawing = std::thread::current().id();
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -121,6 +123,10 @@ pub fn install_panic_hook() {
         if std::thread::current().id() == drawing {
             restore();
             report(info);
+            eprintln!(
+                "invar failed; please report it. More is in {}",
+                logs.display()
+            );
         }
     }));
 }

@@ -42,6 +42,7 @@ pub struct Glyphs {
     pub running: &'static str,
     pub waiting: &'static str,
     pub live: &'static str,
+    pub halted: &'static str,
 }
 
 const UNICODE: Glyphs = Glyphs {
@@ -57,6 +58,7 @@ const UNICODE: Glyphs = Glyphs {
     running: "▶",
     waiting: "○",
     live: "●",
+    halted: "■",
 };
 
 const ASCII: Glyphs = Glyphs {
@@ -81,6 +83,7 @@ const ASCII: Glyphs = Glyphs {
     running: ">",
     waiting: ".",
     live: "*",
+    halted: "H",
 };
 
 impl Theme {

@@ -593,3 +593,116 @@ fn hostile_text_never_reaches_the_terminal() {
         assert!(!bytes.contains(part), "{part:?} reached the terminal");
     }
 }
+
+/// A panic while drawing or deciding gives the terminal back and says where to look.
+#[test]
+#[cfg(debug_assertions)]
+fn a_panic_gives_the_terminal_back() {
+    for fault in ["draw", "update"] {
+        let w = World::new();
+        w.ok(&["add", "--global", "alpha rule"]);
+        let run = format!(
+            "INVAR_TEST_FAULT={fault} exec {}",
+            env!("CARGO_BIN_EXE_invar")
+        );
+        let mut s = Screen::start(&w, "/bin/sh", &["-c", &run], (80, 24));
+        if fault == "update" {
+            s.shows("alpha rule");
+            s.send("j");
+        }
+        assert_ne!(s.end(), 0, "{fault}");
+        s.restored();
+        let text = String::from_utf8_lossy(&s.bytes).into_owned();
+        assert!(text.contains("please report it"), "{text}");
+        assert!(text.contains("state/invar"), "the log is named: {text}");
+    }
+}
+
+/// The engine's thread panics in the middle of a call: the screen says so, takes the engine up
+/// again, and nothing that was written is lost.
+#[test]
+#[cfg(debug_assertions)]
+fn a_panic_of_the_engine_is_survived() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    let run = format!(
+        "INVAR_TEST_FAULT=engine exec {}",
+        env!("CARGO_BIN_EXE_invar")
+    );
+    let mut s = Screen::start(&w, "/bin/sh", &["-c", &run], (100, 30));
+    s.shows("alpha rule");
+    s.send("2u");
+    s.shows("the engine ended before it answered");
+    s.shows("● live");
+    s.send("a");
+    s.shows("Add an invariant");
+    s.send("beta rule\u{13}");
+    s.shows("added: beta rule");
+    s.send("q");
+    assert_eq!(s.end(), 0);
+    s.restored();
+    assert!(w.ok(&["list"]).stdout.contains("alpha rule"));
+}
+
+/// The cursor is hidden once, and not with every frame.
+#[test]
+fn frames_leave_the_cursor_alone() {
+    let w = World::new();
+    w.ok(&["add", "--global", "alpha rule"]);
+    w.ok(&["add", "--global", "beta rule"]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("alpha rule");
+    for _ in 0..5 {
+        s.send("?");
+        s.shows("Help: type");
+        s.send("?");
+        s.hides("Help: type");
+    }
+    let bytes = String::from_utf8_lossy(&s.bytes).into_owned();
+    assert_eq!(bytes.matches("\u{1b}[?25l").count(), 1);
+    assert_eq!(bytes.matches("\u{1b}[?25h").count(), 0);
+    s.send("q");
+    s.end();
+    s.restored();
+}
+
+/// Thousands of keys that wait are worked off at once, and what comes after them is not late.
+#[test]
+fn a_flood_of_keys_is_worked_off() {
+    let w = World::new();
+    for n in 0..30 {
+        w.ok(&["add", "--global", &format!("rule {n}")]);
+    }
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("rule 3");
+    s.send(&"jk".repeat(2500));
+    s.send("?");
+    s.shows("Help: type");
+    // A frame shows many keys: far fewer of them are drawn than keys were pressed.
+    assert!(s.bytes.len() < 2_000_000, "{} bytes", s.bytes.len());
+    s.send("?");
+    s.hides("Help: type");
+    s.send("q");
+    assert_eq!(s.end(), 0);
+}
+
+/// A paste that does not fit in one read of the terminal is one change, and nothing hangs.
+#[test]
+fn a_large_paste_is_taken_whole() {
+    let w = World::new();
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("Welcome");
+    s.send("a");
+    s.shows("Add an invariant");
+    let text = "many words\r".repeat(20_000);
+    s.send(&format!("\u{1b}[200~{text}the end\u{1b}[201~"));
+    s.shows("the end");
+    s.shows("2000");
+    // One step takes it back.
+    s.send("\u{15}");
+    s.hides("the end");
+    s.send("short\u{13}");
+    s.shows("added: short");
+    s.send("q");
+    assert_eq!(s.end(), 0);
+}

@@ -1,6 +1,6 @@
 //! The mouse: a click selects, the wheel scrolls.
 
-use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 
 use super::{
     acts::open,
@@ -14,6 +14,13 @@ use crate::app::{
 
 pub(super) fn on_mouse(model: &mut Model, event: MouseEvent) {
     if !model.overlays.is_empty() {
+        // The wheel is the arrow keys there; a click chooses nothing that it does not show.
+        let code = match event.kind {
+            MouseEventKind::ScrollDown => KeyCode::Down,
+            MouseEventKind::ScrollUp => KeyCode::Up,
+            _ => return,
+        };
+        super::keys::overlay_key(model, KeyEvent::from(code));
         return;
     }
     let parts = layout::parts(model);

@@ -1,6 +1,6 @@
 //! Pane 1: the scope tree.
 
-use ratatui::{buffer::Buffer, layout::Rect};
+use ratatui::{buffer::Buffer, layout::Rect, style::Style};
 
 use super::{Title, row_style};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
         Model, Pane,
         tree::{Node, TreeRow},
     },
-    model::PhaseState,
+    model::{PhaseState, Plan},
     ui::{text::put, theme::Theme},
 };
 
@@ -53,45 +53,58 @@ fn draw_row(
     };
     let style = row_style(model, theme, Pane::Scopes, selected, base);
     buf.set_style(area, style);
-    let sign = match row.node {
-        Node::Heading(_) if row.open => glyphs.open,
-        Node::Heading(_) => glyphs.closed,
-        _ => " ",
+    let (mark, mark_style) = state_mark(model, theme, &row.node);
+    let (sign, sign_style) = match row.node {
+        Node::Heading(_) if row.open => (glyphs.open, style),
+        Node::Heading(_) => (glyphs.closed, style),
+        _ if mark.is_empty() => (" ", style),
+        _ => (mark, style.patch(mark_style)),
     };
-    let x = put(buf, area.x + row.depth, area.y, 2, sign, style) + 1;
-    let (mark, mark_style) = match &row.node {
-        Node::Plan(id) => state_mark(model, theme, id),
-        _ => ("", style),
-    };
+    // The signs stand in one column, so that what needs a person is seen going down.
+    let x = put(buf, area.x + row.depth, area.y, 2, sign, sign_style) + 1;
     let count = match row.node {
         Node::Heading(_) => String::new(),
         _ if row.count == 0 => String::new(),
         _ => row.count.to_string(),
     };
-    let right = (count.len() as u16 + 1) + if mark.is_empty() { 0 } else { 2 };
-    let room = area.right().saturating_sub(x + right);
-    let x = put(buf, x, area.y, room, &row.label, style);
-    if !mark.is_empty() {
-        put(buf, x + 1, area.y, 1, mark, style.patch(mark_style));
-    }
+    let room = area.right().saturating_sub(x + count.len() as u16 + 1);
+    put(buf, x, area.y, room, &row.label, style);
     let at = area.right().saturating_sub(count.len() as u16);
     put(buf, at, area.y, count.len() as u16, &count, style);
 }
 
-/// How a plan stands, in one sign.
-fn state_mark(
-    model: &Model,
-    theme: &Theme,
-    id: &crate::model::PlanId,
-) -> (&'static str, ratatui::style::Style) {
+/// How a plan stands, in one sign, and how urgent that is.
+fn plan_mark(model: &Model, theme: &Theme, plan: &Plan) -> (u8, &'static str, Style) {
     let glyphs = &theme.glyphs;
-    match model.state.plans.get(id).map(|p| p.state) {
-        Some(PhaseState::Blocked | PhaseState::Halted | PhaseState::Errored) => {
-            (glyphs.bad, theme.bad)
-        }
-        Some(PhaseState::Processing) => (glyphs.running, theme.accent),
-        Some(PhaseState::Applied | PhaseState::Complete) => (glyphs.good, theme.good),
-        Some(PhaseState::Queued) => (glyphs.waiting, theme.dim),
-        Some(PhaseState::Cancelled) | None => ("", theme.dim),
+    let at_work = || {
+        let mut sessions = model.state.sessions.values();
+        sessions.any(|s| s.plan == plan.id && s.is_live())
+    };
+    match plan.state {
+        PhaseState::Halted => (4, glyphs.halted, theme.bad),
+        PhaseState::Blocked | PhaseState::Errored => (3, glyphs.bad, theme.bad),
+        _ if !plan.is_over() && at_work() => (2, glyphs.running, theme.accent),
+        PhaseState::Processing | PhaseState::Queued => (1, glyphs.waiting, theme.dim),
+        PhaseState::Applied | PhaseState::Complete => (0, glyphs.good, theme.good),
+        PhaseState::Cancelled => (0, "", theme.dim),
     }
+}
+
+/// The sign of a row: of a plan how it stands, of a project how the most urgent of its plans does.
+fn state_mark(model: &Model, theme: &Theme, node: &Node) -> (&'static str, Style) {
+    let mark = match node {
+        Node::Plan(id) => model
+            .state
+            .plans
+            .get(id)
+            .map(|p| plan_mark(model, theme, p)),
+        Node::Project(name) => {
+            let own = model.state.plans.values().filter(|p| p.project == *name);
+            let marks = own.map(|p| plan_mark(model, theme, p));
+            // One that only waits says nothing about its project.
+            marks.max_by_key(|m| m.0).filter(|m| m.0 > 1)
+        }
+        _ => None,
+    };
+    mark.map_or(("", theme.dim), |(_, sign, style)| (sign, style))
 }
