@@ -62,7 +62,7 @@ const READS: [&str; 50] = [
 ];
 
 /// Subcommands that may rewrite any tracked file.
-const REWRITES: [&str; 13] = [
+const REWRITES: [&str; 12] = [
     "am",
     "merge",
     "rebase",
@@ -74,7 +74,6 @@ const REWRITES: [&str; 13] = [
     "filter-branch",
     "sparse-checkout",
     "checkout-index",
-    "mergetool",
     "bisect",
 ];
 
@@ -153,6 +152,16 @@ impl Walker<'_> {
                 if !parsed.has(&["check", "stat", "numstat", "summary", "cached"]) {
                     let dir = parsed.value(&["directory"]).cloned();
                     self.below(&dir.unwrap_or(Field::text(".")), &world, "git apply");
+                }
+            }
+            "difftool" | "mergetool" => {
+                let parsed = Args::parse(rest, "xt", &["extcmd", "tool"], false);
+                for text in parsed.values(&["x", "extcmd"]).filter_map(Field::known) {
+                    self.run_apart(&text, &world, &Stream::unknown());
+                }
+                match verb.as_str() {
+                    "mergetool" => self.whole_tree(&world, "git mergetool"),
+                    _ => self.opaque(),
                 }
             }
             "rebase" | "bisect" | "submodule" => {

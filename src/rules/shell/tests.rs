@@ -242,6 +242,7 @@ fn words_are_expanded_as_bash_does() {
         ("f=$(mktemp); echo > $f", &["?/tmp/tmp.…"]),
         ("echo > $(git rev-parse --show-toplevel)/a", &["+a"]),
         ("set -- a b; rm $2", &["-b"]),
+        ("x=AB; rm ${x,,}", &["-ab"]),
     ]);
 }
 
@@ -310,6 +311,8 @@ fn writing_commands_are_known() {
         ),
         ("mktemp; mktemp ./x.XXXX", &["?./x.…", "?/tmp/tmp.…"]),
         ("rename s/a/b/ a", &["-a"]),
+        ("shuf -o a b; sqlite3 a.db 'select b'", &["+a", "+a.db"]),
+        ("git difftool -x 'rm a'", &["-a"]),
     ]);
 }
 
@@ -478,6 +481,8 @@ fn agents_do_not_change_the_rules() {
         "pkill -f invar",
         "killall invar",
         "bash -c 'invar undo'",
+        "kill $(pgrep -f invar)",
+        "pidof invar | xargs kill -9",
         "echo y | xargs invar remove",
     ] {
         assert!(!reading(line).rule_changes.is_empty(), "{line}");

@@ -41,6 +41,8 @@ pub(super) struct Walker<'a> {
     pub span: Range<usize>,
     /// What comes out of the process substitution that the current command was given.
     pub fed: Option<Stream>,
+    /// The line looks for invar's own process.
+    pub seeks_invar: bool,
     /// Folders that the line makes.
     pub made: BTreeSet<PathBuf>,
     budget: usize,
@@ -76,6 +78,7 @@ impl<'a> Walker<'a> {
             outer: None,
             span: 0..line.len(),
             fed: None,
+            seeks_invar: false,
             made: BTreeSet::new(),
             budget: BUDGET,
             depth: 0,
@@ -301,7 +304,15 @@ impl<'a> Walker<'a> {
         for field in fields {
             let Some(text) = field.known() else { continue };
             let text = match text.split_once('=') {
-                Some((name, value)) if name.starts_with('-') => value.to_owned(),
+                // `--out=path` and `name=path`
+                Some((name, value))
+                    if !name.is_empty()
+                        && name
+                            .chars()
+                            .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) =>
+                {
+                    value.to_owned()
+                }
                 _ => text,
             };
             let there = !text.starts_with('-')

@@ -327,8 +327,30 @@ impl Walker<'_> {
                     _ => regex.replace(&text, replacement),
                 })]
             }
+            E::UppercasePattern {
+                parameter, pattern, ..
+            } if pattern.as_deref().unwrap_or_default().is_empty() => {
+                self.cased(parameter, world, |text| text.to_uppercase())
+            }
+            E::LowercasePattern {
+                parameter, pattern, ..
+            } if pattern.as_deref().unwrap_or_default().is_empty() => {
+                self.cased(parameter, world, |text| text.to_lowercase())
+            }
             _ => unknown(),
         }
+    }
+
+    fn cased(
+        &self,
+        parameter: &Parameter,
+        world: &World,
+        change: impl Fn(&str) -> String,
+    ) -> Vec<Field> {
+        let text = self
+            .value_of(parameter, world)
+            .and_then(|v| v.first()?.known());
+        vec![text.map_or_else(Field::unknown, |text| Field::text(change(&text)))]
     }
 
     fn trimmed(

@@ -341,9 +341,15 @@ impl Walker<'_> {
                 self.invar(args);
                 Stream::unknown()
             }
+            "pgrep" | "pidof" => {
+                let mut own = args.iter().filter_map(Field::known);
+                self.seeks_invar |= own.any(|text| text.contains("invar"));
+                Stream::unknown()
+            }
             "kill" | "pkill" | "killall" | "skill" | "systemctl" => {
-                let own = args.iter().filter_map(Field::known);
-                if own.clone().any(|text| text.contains("invar")) {
+                let mut own = args.iter().filter_map(Field::known);
+                let any = args.iter().any(|a| a.known().is_none());
+                if own.any(|text| text.contains("invar")) || (any && self.seeks_invar) {
                     self.rule_change("end invar, which guards this run");
                 }
                 Stream::default()

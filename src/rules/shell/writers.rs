@@ -304,6 +304,14 @@ impl Walker<'_> {
                 }
             }
             "sort" | "uniq" => {}
+            "shuf" => {
+                let parsed =
+                    Args::parse(args, "ino", &["output", "head-count", "input-range"], false);
+                let names = ["o", "output"];
+                parsed
+                    .values(&names)
+                    .for_each(|f| self.change(f, world, "shuf -o"));
+            }
             "xxd" => {
                 let parsed = Args::parse(args, "cglosn", &[], false);
                 if let Some(out) = parsed.operands.get(1) {
@@ -365,12 +373,14 @@ impl Walker<'_> {
                     ]);
                     let writes = (unless.is_empty() || parsed.has(unless)) && !looks;
                     if writes {
+                        let most = if name == "sqlite3" { 1 } else { usize::MAX };
                         let skip = match name {
                             "sd" => 2,
                             "yq" | "biome" => usize::from(parsed.operands.len() > 1),
                             _ => 0,
                         };
-                        self.rewrite(parsed.operands.get(skip..).unwrap_or_default(), world, name);
+                        let files = parsed.operands.get(skip..).unwrap_or_default();
+                        self.rewrite(&files[..files.len().min(most)], world, name);
                         for text in parsed.values(&["c"]).filter_map(Field::known) {
                             self.mention_text(&text, world);
                         }
