@@ -433,6 +433,22 @@ impl Model {
         }
     }
 
+    /// Where an invariant is in force: plans that are not over, and how many have an agent at work.
+    pub fn reach(&self, id: InvariantId) -> (usize, usize) {
+        let open = self.state.plans.values().filter(|p| !p.is_over());
+        let reached: Vec<&Plan> = open
+            .filter(|p| {
+                let mut all = self.state.collect_for_plan(p).into_iter();
+                all.any(|k| k.invariant.id == id)
+            })
+            .collect();
+        let at_work = |plan: &&&Plan| {
+            let mut sessions = self.state.sessions.values();
+            sessions.any(|s| s.plan == plan.id && s.is_live())
+        };
+        (reached.len(), reached.iter().filter(at_work).count())
+    }
+
     /// How many plans need a person.
     pub fn needing(&self) -> usize {
         let plans = self.state.plans.values();

@@ -335,6 +335,43 @@ fn hostile_text_is_shown_as_marks_and_borders_stay_straight() {
     }
 }
 
+/// The help names every action with the keys that it has now.
+#[test]
+fn the_help_is_what_the_keys_do() {
+    let mut model = breached((120, 80));
+    let text = "[keys]\nzoom = [\"x\"]\nquit = []\n";
+    let settings = crate::app::settings::Settings::parse(text, std::path::Path::new("c.toml"));
+    update(&mut model, Msg::Settings(settings.map(Box::new)));
+    press(&mut model, "?");
+    let shown = screen(&mut model);
+    for description in crate::app::action::TABLE {
+        let keys = crate::app::palette::keys(&model.settings.keymap, description.action);
+        let keys = if keys.is_empty() {
+            "(no key)".to_owned()
+        } else {
+            keys
+        };
+        let line = format!("{keys:<12} {}", description.help);
+        assert!(shown.contains(&line), "{line}\n{shown}");
+    }
+}
+
+/// A text of 70,000 lines on a very large screen.
+#[test]
+fn nothing_is_too_long_to_be_drawn() {
+    let mut model = breached((500, 150));
+    update(&mut model, denied(15, &"long line\n".repeat(70_000), 1));
+    press(&mut model, "4");
+    press(&mut model, "G");
+    press(&mut model, "enter");
+    for key in ["pagedown", "ctrl-d", "j", "g"] {
+        press(&mut model, key);
+        buffer(&mut model, &Theme::colours());
+    }
+    let shown = screen(&mut model);
+    assert!(shown.contains("j and k scroll"));
+}
+
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,60}",

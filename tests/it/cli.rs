@@ -317,3 +317,39 @@ fn the_log_is_read_and_verified() {
         "{rest}"
     );
 }
+
+#[test]
+fn keys_and_config_print_what_is_in_force() {
+    let w = World::new();
+    w.configure("[keys]\nadd = [\"n\"]\nnext_phase = []\n[ui]\nthme = \"dark\"\nmouse = false\n");
+    let ran = w.ok(&["keys"]);
+    assert!(
+        ran.stdout
+            .lines()
+            .any(|l| l.starts_with("n ") && l.contains("Add an invariant"))
+    );
+    assert!(
+        ran.stderr.contains("did you mean `ui.theme`?"),
+        "{}",
+        ran.stderr
+    );
+    let config = w.data(&["config"]);
+    assert_eq!(config["config"]["ui"]["mouse"], false);
+    assert_eq!(config["config"]["keys"]["add"][0], "n");
+    assert_eq!(config["config"]["tree"]["check"], true);
+    // What is printed can be read again.
+    let text = w.ok(&["config"]).stdout;
+    w.configure(&text);
+    assert_eq!(w.ok(&["config"]).stdout, text);
+
+    w.configure("[keys]\nadd = [\"d\"]\n");
+    let ran = w.run(&["keys"]);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stderr.contains("config.toml, line 2, column 7"),
+        "{}",
+        ran.stderr
+    );
+    // The rest goes on.
+    w.ok(&["list"]);
+}

@@ -661,6 +661,8 @@ fn frames_leave_the_cursor_alone() {
     let bytes = String::from_utf8_lossy(&s.bytes).into_owned();
     assert_eq!(bytes.matches("\u{1b}[?25l").count(), 1);
     assert_eq!(bytes.matches("\u{1b}[?25h").count(), 0);
+    // No keyboard protocol is switched on that would have to be taken back.
+    assert!(!bytes.contains("\u{1b}[>") && !bytes.contains("\u{1b}[="));
     s.send("q");
     s.end();
     s.restored();
@@ -705,4 +707,62 @@ fn a_large_paste_is_taken_whole() {
     s.shows("added: short");
     s.send("q");
     assert_eq!(s.end(), 0);
+}
+
+#[test]
+fn the_terminals_title_tells_what_needs_a_person_when_that_is_wanted() {
+    let w = World::new();
+    w.configure("[engine]\nautostart = false\n[ui]\ntitle = true\nbell = true\n");
+    w.ok(&["add", "--untouched", "tests/spec.py"]);
+    w.ok(&["plan", "use", "local/work"]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("tests/spec.py is untouched");
+    for _ in 0..3 {
+        w.edit("s", "tests/spec.py");
+    }
+    s.shows("1 needs you");
+    s.send("q");
+    s.shows("Leave while agents run?");
+    s.send("y");
+    s.end();
+    let bytes = String::from_utf8_lossy(&s.bytes).into_owned();
+    assert!(bytes.contains("\u{1b}]0;invar\u{7}"));
+    assert!(bytes.contains("\u{1b}]0;invar: 1 need you\u{7}"));
+    assert_eq!(
+        bytes
+            .replace("invar\u{7}", "")
+            .replace("you\u{7}", "")
+            .matches('\u{7}')
+            .count(),
+        1
+    );
+}
+
+/// With reduced motion the screen is drawn at most twice a second while nobody presses a key.
+#[test]
+fn reduced_motion_draws_less_often() {
+    let w = World::new();
+    w.configure("[engine]\nautostart = false\n[ui]\nreduced_motion = true\n");
+    w.ok(&["add", "--untouched", "tests/spec.py"]);
+    w.ok(&["plan", "use", "local/work"]);
+    let mut s = Screen::open(&w, &[], (100, 30));
+    s.shows("tests/spec.py is untouched");
+    let start = std::time::Instant::now();
+    let before = String::from_utf8_lossy(&s.bytes)
+        .matches("\u{1b}[?2026h")
+        .count();
+    for n in 0..25 {
+        w.edit("s", &format!("tests/spec.py/{n}"));
+    }
+    s.shows("spec.py/24");
+    let frames = String::from_utf8_lossy(&s.bytes)
+        .matches("\u{1b}[?2026h")
+        .count()
+        - before;
+    let most = start.elapsed().as_millis() / 500 + 2;
+    assert!(frames as u128 <= most, "{frames} frames, at most {most}");
+    s.send("q");
+    s.shows("Leave while agents run?");
+    s.send("y");
+    s.end();
 }

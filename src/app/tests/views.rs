@@ -244,3 +244,54 @@ fn a_flood_is_bounded_and_counted() {
     assert_eq!(m.stream.new_below(), 1000);
     assert_eq!(m.state.recent.len(), crate::engine::state::RECENT);
 }
+
+#[test]
+fn removing_shows_how_far_it_reaches() {
+    let mut m = example();
+    m.focus = Pane::Effective;
+    press(&mut m, "d");
+    let Some(Overlay::Confirm(confirm)) = m.overlays.last() else {
+        panic!("no question");
+    };
+    assert!(
+        confirm
+            .subject
+            .iter()
+            .any(|l| l.contains("reaches 1 open plans")),
+        "{confirm:?}"
+    );
+}
+
+#[test]
+fn the_bell_rings_once_when_something_begins_to_need_a_person() {
+    let mut m = example();
+    update(&mut m, settings("[ui]\nbell = true\n"));
+    let mut halted = m.state.plans.values().next().cloned().unwrap();
+    halted.state = PhaseState::Halted;
+    let seq = m.state.seq;
+    let change = |plan: &Plan| EventKind::PlanChanged {
+        plan: plan.clone(),
+        change: PlanChange::Halted { reason: "x".into() },
+    };
+    assert_eq!(
+        update(&mut m, event(seq + 1, change(&halted))),
+        [Effect::Bell]
+    );
+    assert_eq!(update(&mut m, event(seq + 2, change(&halted))), []);
+    update(&mut m, settings(""));
+    let other = plan(77);
+    update(
+        &mut m,
+        event(
+            seq + 3,
+            EventKind::PlanCreated {
+                plan: other.clone(),
+            },
+        ),
+    );
+    assert_eq!(
+        update(&mut m, event(seq + 4, change(&other))),
+        [],
+        "it is off"
+    );
+}

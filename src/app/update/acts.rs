@@ -76,9 +76,11 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Remove => {
             if let Some(invariant) = model.selected_invariant() {
+                let (plans, at_work) = model.reach(invariant.id);
                 let subject = vec![
                     visible(&invariant.text.replace('\n', " ")).into_owned(),
                     format!("of {}", visible(&invariant.scope.to_string())),
+                    format!("It reaches {plans} open plans; in {at_work} an agent is at work."),
                     "It is kept in the history; `invar restore` brings it back.".to_owned(),
                 ];
                 let then = Confirmed::Remove(invariant.id);
