@@ -25,6 +25,8 @@ use crate::app::{
 pub fn draw(model: &Model, theme: &Theme, buf: &mut Buffer) {
     let (width, height) = model.size;
     let area = Rect::new(0, 0, width, height).intersection(buf.area);
+    // A theme's own background is everywhere.
+    buf.set_style(area, theme.text);
     if width < MIN.0 || height < MIN.1 {
         return too_small(model, theme, area, buf);
     }
@@ -158,7 +160,9 @@ fn hints(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
         let lines: Vec<String> = wrap(text, width).into_iter().take(4).collect();
         let count = (lines.len() as u16).min(area.y + 1);
         let top = area.y + 1 - count;
-        Clear.render(Rect::new(area.x, top, area.width, count), buf);
+        let over = Rect::new(area.x, top, area.width, count);
+        Clear.render(over, buf);
+        buf.set_style(over, theme.text);
         put(
             buf,
             area.x + 1,

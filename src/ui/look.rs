@@ -91,6 +91,13 @@ fn styled(text: &str, path: &Path) -> Result<Theme, String> {
         };
         *slot = style;
     }
+    // The background is laid once; what lies on it must not cover a selection.
+    let background = theme.text.bg;
+    for name in Theme::SLOTS.iter().filter(|name| **name != "text") {
+        if let Some(slot) = theme.slot(name).filter(|s| s.bg == background) {
+            slot.bg = None;
+        }
+    }
     Ok(theme)
 }
 

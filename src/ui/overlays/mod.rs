@@ -64,6 +64,7 @@ fn frame(
     let y = area.y + (area.height - height) / 2;
     let outer = Rect::new(x, y, width, height);
     Clear.render(outer, buf);
+    buf.set_style(outer, theme.text);
     Block::bordered()
         .border_set(theme.glyphs.borders)
         .border_style(theme.border_focused)

@@ -3,7 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Title, row_style};
+use super::{Title, part_style, row_style};
 use crate::{
     app::{Model, Pane, stream::StreamRow},
     ui::{text::put, theme::Theme},
@@ -71,10 +71,11 @@ fn draw_row(
 ) {
     let style = row_style(model, theme, Pane::Breaches, selected, theme.text);
     buf.set_style(area, style);
-    let tone = style.patch(theme.tone(row.tone));
+    let part = |accent| part_style(model, Pane::Breaches, selected, style, accent);
+    let tone = part(theme.tone(row.tone));
     let mut x = area.x;
     if area.width >= 60 {
-        x = put(buf, x, area.y, 9, &row.time, style.patch(theme.dim)) + 2;
+        x = put(buf, x, area.y, 9, &row.time, part(theme.dim)) + 2;
     }
     x = put(buf, x, area.y, 2, theme.sign(row.tone), tone) + 1;
     put(buf, x, area.y, 10, &row.word, tone);
@@ -92,7 +93,7 @@ fn draw_row(
         area.y,
         right.saturating_sub(x + 1),
         &row.why,
-        style.patch(theme.dim),
+        part(theme.dim),
     );
     put(buf, right, area.y, strike_width, &row.strike, tone);
 }

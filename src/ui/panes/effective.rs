@@ -3,7 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Title, row_style};
+use super::{Title, part_style, row_style};
 use crate::{
     app::{Model, Pane, effective::EffectiveRow},
     model::{Layer, Origin, Severity, Strike},
@@ -95,6 +95,7 @@ fn draw_row(
     let base = if quiet { theme.dim } else { theme.text };
     let style = row_style(model, theme, Pane::Effective, selected, base);
     buf.set_style(area, style);
+    let part = |accent| part_style(model, Pane::Effective, selected, style, accent);
 
     let right = match &row.shadowed_by {
         Some(shadow) => format!("shadowed by {}", shadow.scope),
@@ -126,7 +127,7 @@ fn draw_row(
         area.y,
         area.width,
         letter,
-        style.patch(if quiet { theme.dim } else { theme.accent }),
+        part(if quiet { theme.dim } else { theme.accent }),
     );
     let lock = if invariant.is_locked() {
         glyphs.lock
@@ -150,7 +151,7 @@ fn draw_row(
         area.y,
         mark.width() as u16,
         mark,
-        style.patch(if row.contradicts {
+        part(if row.contradicts {
             theme.bad
         } else {
             theme.dim
@@ -158,15 +159,8 @@ fn draw_row(
     );
     if !narrow {
         let at = area.right().saturating_sub(right_width + flag_width);
-        put(buf, at, area.y, right_width, &right, style.patch(theme.dim));
+        put(buf, at, area.y, right_width, &right, part(theme.dim));
     }
     let at = area.right().saturating_sub(flag_width - 1);
-    put(
-        buf,
-        at,
-        area.y,
-        flag_width - 1,
-        &flag,
-        style.patch(theme.bad),
-    );
+    put(buf, at, area.y, flag_width - 1, &flag, part(theme.bad));
 }

@@ -158,6 +158,15 @@ fn row_style(model: &Model, theme: &Theme, pane: Pane, selected: bool, base: Sty
     }
 }
 
+/// The style of a part of a row: its own accent, but none in the row that has the keys, where the
+/// selection's colours hold throughout.
+fn part_style(model: &Model, pane: Pane, selected: bool, row: Style, accent: Style) -> Style {
+    match selected && pane == model.focus {
+        true => row,
+        false => row.patch(accent),
+    }
+}
+
 /// What a newcomer sees: the three things to do first.
 pub(super) fn welcome(model: &Model, theme: &Theme, parts: &Parts, buf: &mut Buffer) {
     let top = parts.title.bottom();

@@ -2,7 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect, style::Style};
 
-use super::{Title, row_style};
+use super::{Title, part_style, row_style};
 use crate::{
     app::{
         Model, Pane,
@@ -58,7 +58,10 @@ fn draw_row(
         Node::Heading(_) if row.open => (glyphs.open, style),
         Node::Heading(_) => (glyphs.closed, style),
         _ if mark.is_empty() => (" ", style),
-        _ => (mark, style.patch(mark_style)),
+        _ => (
+            mark,
+            part_style(model, Pane::Scopes, selected, style, mark_style),
+        ),
     };
     // The signs stand in one column, so that what needs a person is seen going down.
     let x = put(buf, area.x + row.depth, area.y, 2, sign, sign_style) + 1;
