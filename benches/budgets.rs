@@ -100,7 +100,8 @@ fn main() {
     all &= hook(dir.path());
     all &= breach_on_screen(dir.path());
     all &= idle(dir.path());
-    all &= flood(dir.path());
+    let quiet = tempfile::tempdir().unwrap();
+    all &= flood(quiet.path());
     assert!(all, "a budget is broken");
 }
 
@@ -472,7 +473,7 @@ fn flood(home: &Path) -> bool {
             let pressed = Instant::now();
             watched.writer.write_all(key).unwrap();
             while contains(&watched, text) != there {
-                std::thread::sleep(Duration::from_millis(1));
+                std::thread::sleep(Duration::from_millis(3));
             }
             late.push(pressed.elapsed());
         }

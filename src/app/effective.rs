@@ -57,8 +57,7 @@ pub fn rows(state: &State, built_in: &[Arc<Keyed>], node: &Node) -> Vec<Effectiv
     let merged = merge(&collected);
     let strikes = |id: InvariantId| {
         let plan = plan?;
-        let own = state.strikes_of(plan.id).filter(|s| s.invariant_id == id);
-        own.max_by_key(|s| s.count).cloned()
+        state.strikes.worst(plan.id, id).cloned()
     };
     let contradicts = |id: InvariantId| {
         let mut all = merged.unresolved.iter();

@@ -21,6 +21,7 @@ pub mod protocol;
 mod reach;
 mod socket;
 pub mod state;
+pub mod strikes;
 pub mod tree;
 mod watch;
 pub mod writer;

@@ -5,13 +5,14 @@ use std::{
     fs, io,
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
+    sync::Arc,
     thread::JoinHandle,
 };
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{UnixListener, UnixStream},
-    sync::{mpsc, oneshot},
+    sync::{Semaphore, mpsc, oneshot},
 };
 
 use super::{
@@ -19,6 +20,9 @@ use super::{
     handle::{EngineHandle, Notice},
     protocol::{PROTOCOL, Reply, Request, Response},
 };
+
+/// How many calls of one connection are worked on at once.
+const IN_FLIGHT: usize = 512;
 
 /// The longest line that is read; a longer one ends the connection.
 const MAX_LINE: u64 = 16 << 20;
@@ -149,6 +153,7 @@ async fn serve(stream: UnixStream, handle: EngineHandle, peer: Option<u32>) {
             }
         }
     });
+    let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
     let mut read = BufReader::new(read);
     let mut line = Vec::new();
     loop {
@@ -180,8 +185,13 @@ async fn serve(stream: UnixStream, handle: EngineHandle, peer: Option<u32>) {
             let _ = lines.send(Response::Err { id, error }).await;
             continue;
         }
+        // Who asks faster than is answered waits here, and not in memory.
+        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else {
+            return;
+        };
         let (handle, lines) = (handle.clone(), lines.clone());
         tokio::spawn(async move {
+            let _permit = permit;
             if request.subscribe {
                 subscribe(&handle, id, &lines).await;
                 return;

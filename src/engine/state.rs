@@ -12,13 +12,13 @@ use crate::{
     model::{
         Action, ActionName, Attempt, Effect, Event, EventKind, Invariant, InvariantId,
         JournalEntry, Layer, LetterCheck, Origin, Plan, PlanChange, PlanId, Project, ProjectName,
-        Running, Scope, Session, Signature, Strike, Verdict, VerdictKind, Violation, ViolationId,
+        Running, Scope, Session, Strike, Verdict, VerdictKind, Violation, ViolationId,
     },
     rules::{glob, normalise::Keyed},
     store::{Loaded, Row},
 };
 
-use super::protocol::Snapshot;
+use super::{protocol::Snapshot, strikes::Strikes};
 
 /// How many of the last notable events are kept at hand.
 pub const RECENT: usize = 1000;
@@ -46,9 +46,6 @@ pub fn is_breach(kind: &EventKind) -> bool {
     }
 }
 
-/// The name of one strike count.
-pub type StrikeKey = (PlanId, InvariantId, Signature);
-
 /// The state as of event `seq`.
 #[derive(Debug, Default)]
 pub struct State {
@@ -62,7 +59,7 @@ pub struct State {
     pub actions: BTreeMap<ActionName, Action>,
     /// By agent and the agent's own session name.
     pub sessions: HashMap<(String, String), Session>,
-    pub strikes: BTreeMap<StrikeKey, Strike>,
+    pub strikes: Strikes,
     pub violations: BTreeMap<ViolationId, Violation>,
     pub recent: VecDeque<Event>,
     /// How many breaches were refused, warned of or found since the engine started, those that
@@ -109,9 +106,7 @@ impl State {
                 .into_iter()
                 .map(|s| ((s.agent.clone(), s.session.clone()), s))
                 .collect(),
-            strikes: keyed(snapshot.strikes, |s| {
-                (s.plan_id, s.invariant_id, s.signature.clone())
-            }),
+            strikes: Strikes::new(snapshot.strikes),
             violations: keyed(snapshot.violations, |v| v.id),
             ..Self::default()
         };
@@ -195,7 +190,7 @@ impl State {
                 if let PlanChange::Resumed { cleared } = change {
                     for (invariant, signature) in cleared {
                         self.strikes
-                            .remove(&(plan.id, *invariant, signature.clone()));
+                            .clear(&(plan.id, *invariant, signature.clone()));
                         rows.push(Row::StrikeCleared(plan.id, *invariant, signature.clone()));
                     }
                 }
@@ -272,7 +267,7 @@ impl State {
         let mut rows = Vec::new();
         for breach in verdict.breaches.iter().filter(|b| b.strike > 0) {
             let key = (plan_id, breach.invariant_id, breach.signature.clone());
-            let strike = self.strikes.entry(key).or_insert_with(|| Strike {
+            let mut strike = self.strikes.get(&key).cloned().unwrap_or_else(|| Strike {
                 plan_id,
                 invariant_id: breach.invariant_id,
                 signature: breach.signature.clone(),
@@ -289,7 +284,8 @@ impl State {
                 let surplus = strike.nonces.len().saturating_sub(8);
                 strike.nonces.drain(..surplus);
             }
-            rows.push(Row::Strike(strike.clone()));
+            self.strikes.put(strike.clone());
+            rows.push(Row::Strike(strike));
         }
         rows
     }
@@ -354,7 +350,7 @@ impl State {
 
     /// The counts of a plan that are above zero.
     pub fn strikes_of(&self, plan: PlanId) -> impl Iterator<Item = &Strike> {
-        self.strikes.values().filter(move |s| s.plan_id == plan)
+        self.strikes.of(plan)
     }
 
     /// The plan that a project's `@` means: the one a person chose, else the youngest that is

@@ -80,7 +80,8 @@ fn lines(model: &Model, plan: &Plan, theme: &Theme) -> Vec<(String, Style)> {
     }
     let mut strikes: Vec<_> = model
         .state
-        .strikes_of(plan.id)
+        .strikes
+        .latest(plan.id)
         .filter(|s| s.count > 0)
         .collect();
     strikes.sort_by_key(|s| std::cmp::Reverse((s.count, s.last_at)));
