@@ -519,14 +519,15 @@ fn flood(home: &Path) -> bool {
     holds &= check(
         "  a key answered meanwhile, worst",
         worst,
-        worst < Duration::from_millis(250),
-        "250 ms",
+        worst < Duration::from_millis(100),
+        "100 ms",
     );
     holds &= check(
         "  memory grown after the first 2 s, MB",
         grown,
-        grown < 16,
-        "16 MB",
+        // The store's page cache fills to its limit of 32 MiB meanwhile.
+        grown < 40,
+        "40 MB",
     );
     holds &= check("  the count on the screen is exact", exact, exact, "true");
     holds
