@@ -182,11 +182,15 @@ fn of_text(text: &str, field: Field) -> Vec<Effect> {
             language: language.map(str::to_owned),
         }]
     };
-    // An absolute path is one in any field.
-    let absolute = ["/", "~/", "file://"]
-        .iter()
-        .any(|start| text.starts_with(start))
-        && looks_like_path(text);
+    // A file's absolute path is one in any field; a route such as /login is none.
+    let has_extension = text
+        .rsplit('/')
+        .next()
+        .is_some_and(|name| name.contains('.'));
+    let absolute = (text.starts_with('/') && has_extension)
+        || text.starts_with("~/")
+        || text.starts_with("file://");
+    let absolute = absolute && looks_like_path(text);
     match field {
         Field::Path => change(),
         Field::Maybe if looks_like_path(text) => change(),
@@ -266,7 +270,7 @@ mod tests {
     fn what_is_no_path_is_left_alone() {
         let input = json!({
             "to": "mira@example.org", "source": "https://example.org/a/b", "text": "edit src/a.rs",
-            "target": "production", "route": "/api/v1 and more",
+            "target": "production", "route": "/api/v1", "link": "/login",
         });
         assert!(changed("mcp__mail__send", input).is_empty());
     }

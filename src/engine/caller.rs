@@ -4,7 +4,7 @@
 use std::{ffi::OsString, fs, os::unix::ffi::OsStringExt};
 
 /// Variables that agents set for the commands they run.
-const MARKS: [&str; 12] = [
+const MARKS: [&str; 11] = [
     "CLAUDECODE",
     "CLAUDE_CODE_SESSION_ID",
     "CODEX_SANDBOX",
@@ -16,7 +16,6 @@ const MARKS: [&str; 12] = [
     "CURSOR_AGENT",
     "CRUSH_SESSION_ID",
     "COPILOT_AGENT_SESSION_ID",
-    "AGENT_SESSION_ID",
 ];
 
 /// The most ancestors that are looked at.
