@@ -140,7 +140,8 @@ impl Adapter for ClaudeCode {
         let what = match event.as_str() {
             PRE_TOOL_USE | "PreSkillShellCommand" | "PostToolUse" | "PostToolUseFailure" => None,
             "ConfigChange" => Some(HookEvent::Settings { fault: None }),
-            "Stop" | "SubagentStop" => Some(HookEvent::Stopped),
+            "Stop" => Some(HookEvent::Stopped { turn: true }),
+            "SubagentStop" => Some(HookEvent::Stopped { turn: false }),
             "SessionStart" => Some(HookEvent::SessionStart),
             "SessionEnd" => Some(HookEvent::SessionEnd),
             "UserPromptSubmit" => Some(HookEvent::Prompt),

@@ -41,7 +41,7 @@ pub(super) fn need(call: &Call) -> Need {
             HookEvent::SessionStart => Need::Look(root(hook)),
             HookEvent::Attempt(attempt) if may_write(attempt) => Need::Snapshot(root(hook)),
             HookEvent::Ran(attempt) if may_write(attempt) => Need::Look(root(hook)),
-            HookEvent::Stopped => Need::Look(root(hook)),
+            HookEvent::Stopped { .. } => Need::Look(root(hook)),
             _ => Need::Nothing,
         },
         Call::TreeState { root } => Need::Snapshot(root.clone()),

@@ -364,8 +364,10 @@ pub enum HookEvent {
     Attempt(Attempt),
     /// After an action that may have changed more than it said.
     Ran(Attempt),
-    /// The agent, or one of its sub-agents, ends its turn.
-    Stopped,
+    /// The agent ends its turn, or one of its sub-agents does.
+    Stopped {
+        turn: bool,
+    },
     /// The agent's settings changed; the sentence says what switches invar off in them.
     Settings {
         fault: Option<String>,

@@ -61,7 +61,11 @@ impl Core {
                 }
                 answer
             }
-            HookEvent::Prompt | HookEvent::Settled => reply(Some(plan), self.halt_of(plan)),
+            HookEvent::Prompt => {
+                self.command_ended(&session, None, out);
+                reply(Some(plan), self.halt_of(plan))
+            }
+            HookEvent::Settled => reply(Some(plan), self.halt_of(plan)),
             HookEvent::Attempt(attempt) => {
                 let verdict = self.attempt(&session, attempt, out);
                 reply(Some(plan), verdict)
@@ -71,8 +75,12 @@ impl Core {
                 self.command_ended(&session, attempt.call, out);
                 reply(Some(plan), self.verdict_on_found(plan, found))
             }
-            HookEvent::Stopped => {
+            HookEvent::Stopped { turn } => {
                 let found = self.look_at_tree(&session, out);
+                // A command that was interrupted told no end.
+                if turn {
+                    self.command_ended(&session, None, out);
+                }
                 reply(Some(plan), self.verdict_on_found(plan, found))
             }
             HookEvent::Settings { fault } => reply(

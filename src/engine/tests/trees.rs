@@ -110,7 +110,7 @@ fn what_a_script_changes_is_found_counted_and_blocks_the_apply() {
     assert!(edit.breaches.iter().all(|b| b.strike == 2), "{edit:?}");
     // Put back by a person, it no longer stands.
     person(&w, "echo 'assert True' > tests/spec.py");
-    w.hook("s", HookEvent::Stopped);
+    w.hook("s", HookEvent::Stopped { turn: true });
     assert!(open(&w).is_empty());
     w.transition(plan, Transition::StartStrategize).unwrap();
 }
@@ -249,7 +249,7 @@ fn a_command_that_goes_on_is_still_its_command() {
     w.hook("s", HookEvent::Attempt(attempt.clone()));
     w.hook("s", HookEvent::Ran(attempt));
     person(&w, "echo 0 > tests/spec.py");
-    let found = w.hook("s", HookEvent::Stopped);
+    let found = w.hook("s", HookEvent::Stopped { turn: true });
     assert_eq!(found.verdict.verdict, VerdictKind::Deny);
     assert!(open(&w).iter().all(|v| v.details.contains("./server &")));
 }
@@ -293,7 +293,7 @@ fn a_second_agents_edit_is_no_fault_of_the_first() {
         .find(|s| s.session == "one")
         .unwrap();
     assert_eq!(owner.plan, first);
-    let reply = w.hook("two", HookEvent::Stopped);
+    let reply = w.hook("two", HookEvent::Stopped { turn: true });
     assert!(reply.verdict.lets_through());
     assert!(open(&w).is_empty(), "{:?}", open(&w));
 }
@@ -377,4 +377,21 @@ fn settings_that_no_longer_run_invar_are_refused() {
         settings(true, HookEvent::Settings { fault }),
         VerdictKind::Deny
     );
+}
+
+/// A command that was interrupted told no end; what a person edits after the turn is theirs.
+#[test]
+fn the_end_of_a_turn_ends_its_commands() {
+    let mut w = guarded(false);
+    w.use_plan("local/work");
+    w.hook("s", HookEvent::SessionStart);
+    w.hook("s", HookEvent::Attempt(bash(&w, "i", "./interrupted")));
+    w.hook("s", HookEvent::Prompt);
+    person(&w, "echo mine > README.md");
+    run(&mut w, "s", "make", "true");
+    let state = w.engine.as_ref().unwrap().core().state();
+    let blamed = state.recent.iter().any(
+        |e| matches!(&e.kind, EventKind::ChangeFound { command, .. } if command == "./interrupted"),
+    );
+    assert!(!blamed);
 }
