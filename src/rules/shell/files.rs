@@ -198,6 +198,18 @@ impl Walker<'_> {
                 };
             }
             "pwd" => return Stream::of_items(vec![world.cwd.clone()]),
+            "docker" | "podman" | "nerdctl" => {
+                self.container(name, args, world, stdin);
+                return Stream::unknown();
+            }
+            "chroot" => {
+                self.new_root(args, world, stdin);
+                return Stream::unknown();
+            }
+            "bwrap" => {
+                self.bubble(args, world, stdin);
+                return Stream::unknown();
+            }
             "basename" | "dirname" => {
                 let parsed = Args::parse(args, "s", &["suffix"], false);
                 if let Some(path) = parsed.operands.first() {

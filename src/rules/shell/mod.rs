@@ -9,6 +9,7 @@ mod args;
 mod commands;
 mod files;
 mod git;
+mod mounts;
 mod parse;
 mod scripts;
 mod stream;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::{
-    args::Args,
+    args::{Args, as_line},
     stream::Stream,
     walk::{Walker, looks_like_path},
     world::{Field, World},
@@ -22,7 +22,7 @@ struct Interpreter {
     values: &'static str,
 }
 
-const INTERPRETERS: [Interpreter; 16] = [
+const INTERPRETERS: [Interpreter; 15] = [
     Interpreter {
         name: "python",
         code: &["c"],
@@ -98,11 +98,6 @@ const INTERPRETERS: [Interpreter; 16] = [
         code: &["e"],
         values: "el",
     },
-    Interpreter {
-        name: "pwsh",
-        code: &["c", "Command", "command"],
-        values: "",
-    },
 ];
 
 /// Words in a program that may write, delete or run something.
@@ -143,9 +138,15 @@ static CALLS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     .collect()
 });
 
+/// Short names and signs of PowerShell that write; its long names stand in [`WRITES`].
+static POWERSHELL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r">|(?i:\b(?:sc|ac|ni|ri|rni|mi|ci|cpi|clc|del|erase|rd|rm|rmdir|md|mv|ren|cp|tee|iex|saps|export-\w+)\b)")
+        .ok()
+});
+
 /// Writing that touches no file.
 static HARMLESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?:std(?:out|err)(?:\.buffer)?|process\.stdout|process\.stderr)\.write|console\.\w+|\bcopy\.(?:deep)?copy|\.copy\(\)|re\.compile\(|\.decode\(")
+    Regex::new(r"(?:std(?:out|err)(?:\.buffer)?|process\.stdout|process\.stderr)\.write|console\.\w+|\bcopy\.(?:deep)?copy|\.copy\(\)|re\.compile\(|\.decode\(|[0-9*]?>&[0-9]|[0-9*]?>\s*(?:\$null|/dev/null)")
         .ok()
 });
 
@@ -167,6 +168,14 @@ impl Walker<'_> {
             _ => {}
         }
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+        let plain = match plain.trim_end_matches(".exe") {
+            "powershell" => "pwsh",
+            other => other,
+        };
+        if plain == "pwsh" {
+            self.powershell(args, world, stdin);
+            return Some(Stream::unknown());
+        }
         let interpreter = INTERPRETERS.iter().find(|i| i.name == plain)?;
         let (args, code_word) = match (
             interpreter.name,
@@ -175,13 +184,7 @@ impl Walker<'_> {
             ("deno", Some("eval")) => (&args[1..], true),
             _ => (args, false),
         };
-        let long = ["eval", "print", "Command", "command"];
-        let parsed = Args::parse(
-            args,
-            interpreter.values,
-            &long,
-            !matches!(interpreter.name, "pwsh"),
-        );
+        let parsed = Args::parse(args, interpreter.values, &["eval", "print"], true);
         // perl and ruby edit files in place.
         let in_place = matches!(interpreter.name, "perl" | "ruby") && parsed.has(&["i"]);
         if in_place {
@@ -222,15 +225,63 @@ impl Walker<'_> {
         }
         for text in texts {
             match text.known() {
-                Some(text) => self.program(interpreter.name, &text, world, stdin, in_place),
+                Some(text) => self.program(interpreter.name, &text, world, stdin),
                 None => {
-                    let known = super::args::as_line(std::slice::from_ref(&text));
+                    let known = as_line(std::slice::from_ref(&text));
                     self.mention_text(&known, world);
                     self.unresolved(&format!("what {name} runs"));
                 }
             }
         }
         Some(Stream::unknown())
+    }
+
+    /// PowerShell: options have one dash, any case, and may be cut short; what follows `-Command`
+    /// is program text to the end.
+    fn powershell(&mut self, args: &[Field], world: &World, stdin: &Stream) {
+        self.opaque();
+        let option = |field: &Field| {
+            let start = field.start().to_lowercase();
+            start.strip_prefix(['-', '/']).map(str::to_owned)
+        };
+        let cut = |name: &str, full: &str| !name.is_empty() && full.starts_with(name);
+        let text = args.iter().enumerate().find_map(|(at, field)| {
+            let name = option(field)?;
+            if name == "ec" || cut(&name, "encodedcommand") {
+                return Some(None);
+            }
+            let rest = args.get(at + 1..).unwrap_or_default();
+            let input = rest.first().is_some_and(|f| f.start() == "-");
+            (cut(&name, "command") && !input).then_some(Some(rest))
+        });
+        match text {
+            Some(None) => self.hidden("what it runs, since it is decoded first"),
+            Some(Some(rest)) => {
+                let line = as_line(rest);
+                if rest.iter().any(|f| f.known().is_none()) {
+                    self.mention_text(&line, world);
+                    self.unresolved("what PowerShell runs");
+                }
+                self.program("pwsh", &line, world, stdin);
+            }
+            None if stdin.decoded => self.hidden("what it runs, since it is decoded first"),
+            None => {
+                // Without `-Command`, a word may be a script or a text.
+                let words: Vec<Field> = args
+                    .iter()
+                    .filter(|f| option(f).is_none())
+                    .cloned()
+                    .collect();
+                let line = match (&stdin.text, words.is_empty()) {
+                    (Some(text), true) => text.clone(),
+                    _ => as_line(&words),
+                };
+                self.program("pwsh", &line, world, stdin);
+                if words.is_empty() && stdin.piped && stdin.text.is_none() {
+                    self.unresolved("what PowerShell runs");
+                }
+            }
+        }
     }
 
     /// `python -m name`: some modules are commands that are known.
@@ -264,30 +315,27 @@ impl Walker<'_> {
     }
 
     /// Searches a program text.
-    pub(super) fn program(
-        &mut self,
-        language: &str,
-        text: &str,
-        world: &World,
-        stdin: &Stream,
-        in_place: bool,
-    ) {
+    pub(super) fn program(&mut self, language: &str, text: &str, world: &World, stdin: &Stream) {
         let cleaned = match &*HARMLESS {
             Some(regex) => regex.replace_all(text, "").into_owned(),
             None => text.to_owned(),
         };
-        let redirects = matches!(language, "perl" | "ruby" | "php" | "lua" | "Rscript")
-            && (cleaned.contains('`') || cleaned.contains("'>") || cleaned.contains("\">"));
-        let writes = WRITES.as_ref().is_none_or(|regex| regex.is_match(&cleaned)) || redirects;
-        // A substitution over the lines of files that were named already.
-        let plain_edit = in_place && !writes;
-        if !writes {
-            if !plain_edit && language == "pwsh" {
-                self.opaque();
+        let redirects = match language {
+            "perl" | "ruby" | "php" | "lua" | "Rscript" => {
+                ["`", "'>", "\">"].iter().any(|sign| cleaned.contains(sign))
             }
+            "pwsh" => POWERSHELL.as_ref().is_none_or(|r| r.is_match(&cleaned)),
+            _ => false,
+        };
+        let writes = WRITES.as_ref().is_none_or(|regex| regex.is_match(&cleaned)) || redirects;
+        if !writes {
             return;
         }
         self.opaque();
+        if language == "pwsh" {
+            // Its words need no quotes, and either slash parts a path.
+            self.mention_text(&text.replace('\\', "/"), world);
+        }
         for regex in CALLS.iter() {
             for call in regex.captures_iter(&cleaned) {
                 if let Some(path) = call.get(1) {

@@ -522,6 +522,136 @@ proptest::proptest! {
 }
 
 #[test]
+fn what_is_mounted_into_a_container_changes_here() {
+    check(&[
+        (
+            "docker run --rm -v $PWD:/app img sh -c 'echo > /app/tests/t.py'",
+            &["+tests/t.py"],
+        ),
+        (
+            "docker run -v \"$(pwd)\":/app -w /app img rm -rf tests",
+            &["-tests"],
+        ),
+        (
+            "docker run -v $PWD:/app -w /app img sh -c 'rm src/*'",
+            &["-src/a.rs", "-src/b.rs"],
+        ),
+        (
+            "podman run -v .:/app:Z img sed -i s/a/b/ /app/README.md",
+            &["+README.md"],
+        ),
+        (
+            "docker container run -it --name x --mount type=bind,source=/w/src,target=/s img touch /s/n",
+            &["+src/n"],
+        ),
+        (
+            "docker run -v /w:/app --entrypoint /bin/sh img -c '> /app/a'",
+            &["+a"],
+        ),
+        (
+            "sudo docker -H unix:///x run -v/w:/app img sh -c '> /app/a'",
+            &["+a"],
+        ),
+        ("docker run -v /w:/app img rm -rf /", &["*"]),
+        (
+            "docker run -v /w:/app img sh -c '> tests/t.py'",
+            &["?…/tests/t.py"],
+        ),
+        (
+            "docker run -v /w:/app img sh -c 'x=$(date); > /app/$x.log'",
+            &["?….log"],
+        ),
+        // What lies only in the container, or cannot be written from it.
+        (
+            "docker run -v /w:/app img sh -c '> /tmp/a; rm -rf /var'",
+            &[],
+        ),
+        ("docker run -v /w:/app:ro img sh -c '> /app/a'", &[]),
+        (
+            "docker run --mount type=bind,src=/w,dst=/app,readonly img touch /app/a",
+            &[],
+        ),
+        (
+            "docker run -v /w:/app -v cache:/app/target img touch /app/target/a",
+            &[],
+        ),
+        ("docker run -v cache:/cache img touch /cache/a", &[]),
+        ("docker run img sh -c '> /w/a'", &[]),
+        ("docker run -v /w:/app img cat /app/README.md", &[]),
+        (
+            "docker cp box:/out/n.txt src",
+            &["*src/n.txt", "+src/n.txt"],
+        ),
+        ("docker cp src box:/in", &[]),
+        ("docker cp box:/in -", &[]),
+        ("chroot . sh -c '> /tests/t.py'", &["+tests/t.py"]),
+        ("chroot --userspec=a:b /w/src touch n", &["+src/n"]),
+        ("bwrap --bind / / sh -c '> tests/t.py'", &["+tests/t.py"]),
+        (
+            "bwrap --ro-bind / / --bind /w/src /w/src --dev /dev --unshare-all -- touch README.md src/n",
+            &["+src/n"],
+        ),
+        ("bwrap --dev-bind /w /x --chdir /x touch n", &["+n"]),
+    ]);
+    for line in [
+        "docker",
+        "docker run",
+        "docker run -v",
+        "docker cp",
+        "docker run -v :: img x",
+        "docker run -v /w:/app img",
+        "chroot",
+        "bwrap --bind",
+        "bwrap --",
+        "docker ps",
+    ] {
+        assert_eq!(changes(line), [""; 0], "{line}");
+    }
+    let unresolved =
+        reading("docker run -v /w:/app img python -c 'open(p, \"w\"); x(\"/app/tests/t.py\")'");
+    assert!(!unresolved.unresolved.is_empty());
+    assert!(
+        unresolved
+            .mentions
+            .iter()
+            .any(|m| m.path == Path::new("/w/tests/t.py"))
+    );
+}
+
+#[test]
+fn powershell_that_writes_names_what_it_may_change() {
+    for line in [
+        "pwsh -c 'Set-Content tests/t.py x'",
+        "pwsh -NoProfile -Command \"'x' > tests/t.py\"",
+        "powershell.exe -c 'del tests\\t.py'",
+        "powershell -Command \"Get-Date | Out-File ./tests/t.py\"",
+        "pwsh -co Set-Content tests/t.py x",
+        "powershell 'Remove-Item tests/t.py'",
+        "echo 'Remove-Item tests/t.py' | pwsh -Command -",
+        "pwsh <<< 'Remove-Item tests/t.py'",
+    ] {
+        let reading = reading(line);
+        assert!(!reading.unresolved.is_empty(), "{line}");
+        let named = |m: &Mention| crate::rules::path::clean(&m.path) == Path::new("/w/tests/t.py");
+        assert!(reading.mentions.iter().any(named), "{line}");
+    }
+    for line in [
+        "pwsh -c 'Get-Content tests/t.py'",
+        "pwsh -File tests/t.py",
+        "pwsh -Version",
+        "pwsh -c 'Get-Content tests/t.py 2>&1 | Select-String x 2>$null'",
+    ] {
+        assert!(reading(line).unresolved.is_empty(), "{line}");
+    }
+    assert!(
+        reading("pwsh -enc UgBlAG0A")
+            .unresolved
+            .iter()
+            .any(|u| u.hidden)
+    );
+}
+
+#[test]
 fn bytes_point_into_the_line() {
     let line = "ls; écho; rm a && bash -c 'rm b'";
     let reading = reading(line);

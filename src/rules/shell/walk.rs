@@ -59,13 +59,7 @@ pub(super) fn walk(line: &str, at: Surroundings<'_>) -> Reading {
 /// Reads a program text in another language.
 pub(super) fn program(language: &str, text: &str, at: Surroundings<'_>) -> Reading {
     let mut walker = Walker::new(text, at);
-    walker.program(
-        language,
-        text,
-        &World::start(&at),
-        &Stream::default(),
-        false,
-    );
+    walker.program(language, text, &World::start(&at), &Stream::default());
     walker.out
 }
 
@@ -195,6 +189,30 @@ impl<'a> Walker<'a> {
         self.depth -= 1;
         (self.text, self.outer) = before;
         (worlds, printed)
+    }
+
+    /// Walks a command in other surroundings; what is read there is not noted here.
+    pub(super) fn walk_inside(
+        &mut self,
+        command: &[Field],
+        world: World,
+        at: Surroundings<'_>,
+        stdin: &Stream,
+    ) -> Reading {
+        if self.depth == MAX_DEPTH {
+            self.unresolved("what it does, since it is nested too deeply");
+            return Reading::default();
+        }
+        let mut inner = Walker {
+            outer: Some(self.span.clone()),
+            span: self.span.clone(),
+            budget: self.budget,
+            depth: self.depth + 1,
+            ..Walker::new(&self.text, at)
+        };
+        inner.invoke(command, &[], world, stdin);
+        self.budget = inner.budget;
+        inner.out
     }
 
     /// Walks a text of which nothing comes back to this shell, such as that of `bash -c`.

@@ -20,7 +20,7 @@ const DECODERS: [&str; 12] = [
 
 /// A command that runs its operands: its name, the letters and names of its options that take a
 /// value, and how many operands come before the command.
-const RUNNERS: [(&str, &str, &[&str], usize); 53] = [
+const RUNNERS: [(&str, &str, &[&str], usize); 51] = [
     (
         "sudo",
         "ugpCchDRrTtU",
@@ -44,7 +44,6 @@ const RUNNERS: [(&str, &str, &[&str], usize); 53] = [
     ("ltrace", "oealnpsuAFSx", &["output"], 0),
     ("valgrind", "", &[], 0),
     ("catchsegv", "", &[], 0),
-    ("chroot", "", &["userspec", "groups"], 1),
     ("unshare", "", &[], 0),
     ("nsenter", "tSG", &["target"], 0),
     ("taskset", "", &[], 1),
@@ -71,7 +70,6 @@ const RUNNERS: [(&str, &str, &[&str], usize); 53] = [
     ("rlwrap", "", &[], 0),
     ("dbus-run-session", "", &[], 0),
     ("xvfb-run", "ens", &["server-args"], 0),
-    ("bwrap", "", &[], 0),
     ("firejail", "", &[], 0),
     ("busybox", "", &[], 0),
     ("toybox", "", &[], 0),
