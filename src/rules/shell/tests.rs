@@ -619,6 +619,38 @@ fn what_is_mounted_into_a_container_changes_here() {
 }
 
 #[test]
+fn modes_that_look_like_options_are_modes() {
+    check(&[
+        ("chmod -x a", &["+a"]),
+        ("chmod -rwx,g+s a b", &["+a", "+b"]),
+        ("chmod -R -w src", &["*src", "+src"]),
+        ("chmod -v 644 a", &["+a"]),
+        ("chmod --reference=b a", &["+a"]),
+        ("chattr -i a", &["+a"]),
+        ("chattr +i a", &["+a"]),
+        ("chown -R me a", &["*a", "+a"]),
+        ("setfacl -m u:x:r a", &["+a"]),
+        ("mount --bind src tests", &["*tests"]),
+        ("mount -t tmpfs none tests", &["*tests"]),
+        ("mount", &[]),
+        ("socat - OPEN:a,creat", &["+a"]),
+        ("socat TCP:h:1 SYSTEM:'echo > a'", &["+a"]),
+        ("sqlite3 x.db 'select 1'", &["+x.db"]),
+    ]);
+    for (line, clear) in [
+        ("sqlite3 x.db '.output tests/t.py'", false),
+        ("sqlite3 x.db <<< '.once tests/t.py'", false),
+        ("sqlite3 x.db \"vacuum into 'tests/t.py'\"", false),
+        (
+            "sqlite3 x.db \"select * from f where p = 'tests/t.py'\"",
+            true,
+        ),
+    ] {
+        assert_eq!(reading(line).unresolved.is_empty(), clear, "{line}");
+    }
+}
+
+#[test]
 fn powershell_that_writes_names_what_it_may_change() {
     for line in [
         "pwsh -c 'Set-Content tests/t.py x'",

@@ -1,5 +1,9 @@
 //! Commands that write files, by name.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::{
     args::Args,
     stream::Stream,
@@ -47,6 +51,12 @@ const REWRITERS: [(&str, &[&str], &str); 36] = [
     ("sqlite3", &[], ""),
     ("jupytext", &[], ""),
 ];
+
+/// What in a text for sqlite3 writes files besides the database.
+static SQLITE_WRITES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?im)^\s*\.(?:o|once|save|backup|clone|sh|sy|log|trace|ar|excel)|\binto\s+'|\battach\b|writefile")
+        .ok()
+});
 
 /// Compilers and converters that write what `-o` names.
 pub(super) const WITH_OUTPUT: [&str; 24] = [
@@ -138,17 +148,58 @@ impl Walker<'_> {
                 }
             }
             "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "xattr" | "chflags" => {
-                let parsed = Args::parse(args, "mxpMX", &["reference"], false);
-                let skip = usize::from(
-                    !parsed.has(&["reference", "m", "x", "M", "X", "b", "k"]) || name != "setfacl",
-                );
-                let files = parsed.operands.get(skip..).unwrap_or_default();
-                for file in files {
+                // `chmod -x` and `chattr -i`: these modes look like options.
+                let is_mode = |field: &Field| {
+                    let start = field.start();
+                    let letters = match name {
+                        "chmod" => "rwxXstugo",
+                        "chattr" => "aAcCdDeFijmPsStTux",
+                        _ => return false,
+                    };
+                    name == "chattr" && start.starts_with(['+', '='])
+                        || start.strip_prefix('-').is_some_and(|rest| {
+                            rest.starts_with(|c| letters.contains(c))
+                                && rest
+                                    .chars()
+                                    .all(|c| letters.contains(c) || "+-=,".contains(c))
+                        })
+                };
+                let moded = args.iter().any(is_mode);
+                let args: Vec<Field> = args.iter().filter(|f| !is_mode(f)).cloned().collect();
+                let parsed = Args::parse(&args, "mxpMX", &["reference"], false);
+                let without = match name {
+                    "setfacl" => parsed.has(&["m", "x", "M", "X", "b", "k"]),
+                    _ => moded || parsed.has(&["reference"]),
+                };
+                let files = parsed.operands.get(usize::from(!without)..);
+                for file in files.unwrap_or_default() {
                     self.change(file, world, name);
                     if parsed.has(&["R", "recursive"]) {
                         self.below(file, world, name);
                     }
                 }
+            }
+            "mount" => {
+                let parsed = Args::parse(args, "toLU", &["types", "options"], false);
+                if let [_, .., at] = parsed.operands.as_slice() {
+                    self.below(at, world, name);
+                }
+            }
+            "socat" => {
+                for text in args.iter().filter_map(Field::known) {
+                    let (kind, rest) = text.split_once(':').unwrap_or((&text, ""));
+                    match kind.to_lowercase().as_str() {
+                        "open" | "file" | "create" | "creat" | "gopen" | "pipe" | "fifo" => {
+                            let path = rest.split(',').next().unwrap_or(rest);
+                            self.change(&Field::text(path), world, name);
+                        }
+                        "exec" | "system" | "shell" => {
+                            self.run_apart(rest, world, &Stream::unknown());
+                        }
+                        _ => {}
+                    }
+                }
+                self.opaque();
             }
             "split" | "csplit" => {
                 let parsed = Args::parse(args, "abClnftk", &["prefix", "lines", "bytes"], false);
@@ -380,7 +431,15 @@ impl Walker<'_> {
                             _ => 0,
                         };
                         let files = parsed.operands.get(skip..).unwrap_or_default();
-                        self.rewrite(&files[..files.len().min(most)], world, name);
+                        let (files, texts) = files.split_at(files.len().min(most));
+                        self.rewrite(files, world, name);
+                        let texts = texts.iter().filter_map(Field::known);
+                        for text in texts.chain(stdin.text.clone().filter(|_| most == 1)) {
+                            if SQLITE_WRITES.as_ref().is_none_or(|r| r.is_match(&text)) {
+                                self.mention_text(&text, world);
+                                self.unresolved("which files the text for sqlite3 changes");
+                            }
+                        }
                         for text in parsed.values(&["c"]).filter_map(Field::known) {
                             self.mention_text(&text, world);
                         }
