@@ -35,6 +35,7 @@ impl Walker<'_> {
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
         let span = self.span.clone();
+        self.decoded_before = self.decoded;
         let mut stdin = stdin.clone();
         let mut printed_to_file = false;
         let mut fields = Vec::new();

@@ -165,7 +165,8 @@ impl Walker<'_> {
                 }
             }
             "rebase" | "bisect" | "submodule" => {
-                let parsed = Args::parse(rest, "x", &["exec"], false);
+                // What `bisect run` and `submodule foreach` run has options of its own.
+                let parsed = Args::parse(rest, "x", &["exec"], verb != "rebase");
                 for text in parsed.values(&["x", "exec"]).filter_map(Field::known) {
                     self.run_apart(&text, &world, &Stream::default());
                 }
@@ -173,7 +174,8 @@ impl Walker<'_> {
                 let first = words.first().cloned().flatten().unwrap_or_default();
                 match (verb.as_str(), first.as_str()) {
                     ("bisect", "run") | ("submodule", "foreach") => {
-                        let argv = parsed.operands.get(1..).unwrap_or_default().to_vec();
+                        let argv = parsed.operands.get(1..).unwrap_or_default();
+                        let argv = Args::parse(argv, "", &[], true).operands;
                         match argv.as_slice() {
                             [one] => {
                                 if let Some(text) = one.known() {
@@ -246,6 +248,11 @@ impl Walker<'_> {
                         false => Field::text(".git/config"),
                     });
                     self.change(&file, &world, "git config");
+                    let words = parsed.operands.iter().filter_map(Field::known);
+                    let words: Vec<String> = words.filter(|w| w != "set").collect();
+                    if let [name, value, ..] = words.as_slice() {
+                        self.git_setting(&format!("{name}={value}"), &world);
+                    }
                 }
             }
             "archive" | "bundle" | "format-patch" => {
@@ -295,6 +302,54 @@ impl Walker<'_> {
         Stream::unknown()
     }
 
+    /// Other version control that rewrites its work tree; false for another command.
+    pub(super) fn other_version_control(
+        &mut self,
+        name: &str,
+        args: &[Field],
+        world: &World,
+    ) -> bool {
+        let verbs: &[&str] = match name {
+            "hg" | "sl" | "chg" => &[
+                "update", "up", "checkout", "co", "goto", "revert", "merge", "rebase", "import",
+                "patch", "shelve", "unshelve", "purge", "clean", "backout", "graft", "histedit",
+                "uncommit", "qpush", "qpop", "rename", "mv", "remove", "rm",
+            ],
+            "svn" => &[
+                "update", "up", "switch", "sw", "revert", "merge", "patch", "checkout", "co",
+                "export", "move", "mv", "delete", "rm", "copy", "cp",
+            ],
+            "jj" => &[
+                "restore",
+                "edit",
+                "new",
+                "rebase",
+                "undo",
+                "abandon",
+                "squash",
+                "split",
+                "op",
+                "operation",
+                "next",
+                "prev",
+                "backout",
+                "revert",
+                "sparse",
+                "workspace",
+            ],
+            "fossil" | "bzr" | "brz" | "darcs" | "cvs" => &[
+                "update", "checkout", "co", "revert", "merge", "pull", "undo", "clean", "stash",
+            ],
+            _ => return false,
+        };
+        let word = |f: &Field| f.known().is_some_and(|w| verbs.contains(&w.as_str()));
+        match args.iter().any(word) {
+            true => self.whole_tree(world, name),
+            false => self.opaque(),
+        }
+        true
+    }
+
     fn git_printed(&mut self, verb: &str, parsed: &Args, world: &World) -> Stream {
         let below = |dir: &Field| dir.clone().join(Field::text("/")).join(Field::unknown());
         match verb {
@@ -317,6 +372,9 @@ impl Walker<'_> {
                     true => Stream::of_items(vec![below(&Field::text("."))]),
                     false => Stream::of_items(dirs),
                 }
+            }
+            "grep" if parsed.has(&["l", "files-with-matches", "name-only"]) => {
+                Stream::of_items(vec![below(&Field::text("."))])
             }
             "rev-parse" if parsed.has(&["show-toplevel"]) => {
                 Stream::of_text(self.at.root.to_string_lossy().into_owned())

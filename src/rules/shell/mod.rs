@@ -7,8 +7,11 @@
 
 mod args;
 mod commands;
+mod editors;
 mod files;
+mod find;
 mod git;
+mod links;
 mod mounts;
 mod parse;
 mod scripts;

@@ -22,7 +22,7 @@ struct Interpreter {
     values: &'static str,
 }
 
-const INTERPRETERS: [Interpreter; 15] = [
+const INTERPRETERS: [Interpreter; 26] = [
     Interpreter {
         name: "python",
         code: &["c"],
@@ -94,6 +94,61 @@ const INTERPRETERS: [Interpreter; 15] = [
         values: "eE",
     },
     Interpreter {
+        name: "tclsh",
+        code: &[],
+        values: "",
+    },
+    Interpreter {
+        name: "groovy",
+        code: &["e"],
+        values: "e",
+    },
+    Interpreter {
+        name: "elixir",
+        code: &["e", "eval"],
+        values: "er",
+    },
+    Interpreter {
+        name: "racket",
+        code: &["e"],
+        values: "e",
+    },
+    Interpreter {
+        name: "guile",
+        code: &["c"],
+        values: "c",
+    },
+    Interpreter {
+        name: "scala",
+        code: &["e"],
+        values: "e",
+    },
+    Interpreter {
+        name: "raku",
+        code: &["e"],
+        values: "e",
+    },
+    Interpreter {
+        name: "swift",
+        code: &["e"],
+        values: "e",
+    },
+    Interpreter {
+        name: "sbcl",
+        code: &["eval"],
+        values: "",
+    },
+    Interpreter {
+        name: "qjs",
+        code: &["e"],
+        values: "e",
+    },
+    Interpreter {
+        name: "R",
+        code: &["e"],
+        values: "e",
+    },
+    Interpreter {
         name: "osascript",
         code: &["e"],
         values: "el",
@@ -113,7 +168,7 @@ static WRITES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | b64decode | atob\( | decode\( | fileinput | inplace | \$\^I | \bsh\( | \bfork\b | syscall
         | \bshell | Process | Deno\. | Bun\. | \bFile\.open | \bopen\s*\(?\s*(?:my\s*)?[\$A-Z]
         | ["'](?:[wax]b?\+?t?|r\+b?|rb\+|w\+b?|a\+b?)["'] | ["']\s*\+?>{1,2} | \bopen\([^)]*,\s*[^)"']
-        | appendFile | createWriteStream | \bfs\.
+        | \.text\s*= | appendFile | createWriteStream | \bfs\.
         | (?i:\b(?:set|add|clear|remove|move|copy|rename|new|out|start|invoke)-\w+)
         "#,
     )
@@ -149,6 +204,9 @@ static HARMLESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:std(?:out|err)(?:\.buffer)?|process\.stdout|process\.stderr)\.write|console\.\w+|\bcopy\.(?:deep)?copy|\.copy\(\)|re\.compile\(|\.decode\(|[0-9*]?>&[0-9]|[0-9*]?>\s*(?:\$null|/dev/null)")
         .ok()
 });
+
+static CHDIR: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"\b(?:chdir|cd)\s*\(?\s*["']([^"'\n]+)["']"#).ok());
 
 static QUOTED_TEXT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#""([^"\n]*)"|'([^'\n]*)'|`([^`\n]*)`"#).ok());
@@ -217,7 +275,7 @@ impl Walker<'_> {
                     self.hidden("what it runs, since it is decoded first");
                 }
                 (None, true) if stdin.piped && !asks => {
-                    self.unresolved(&format!("what {name} runs"))
+                    self.runs_unknown(&format!("what {name} runs"))
                 }
                 _ if asks => {}
                 _ => self.opaque(),
@@ -229,7 +287,7 @@ impl Walker<'_> {
                 None => {
                     let known = as_line(std::slice::from_ref(&text));
                     self.mention_text(&known, world);
-                    self.unresolved(&format!("what {name} runs"));
+                    self.runs_unknown(&format!("what {name} runs"));
                 }
             }
         }
@@ -307,7 +365,13 @@ impl Walker<'_> {
                     self.below(dir, world, "venv");
                 }
             }),
-            "zipfile" | "tarfile" => self.opaque(),
+            "zipfile" | "tarfile" => {
+                let parsed = Args::parse(rest, "", &[], false);
+                if parsed.has(&["e", "extract"]) {
+                    let dir = parsed.operands.get(1).cloned();
+                    self.below(&dir.unwrap_or(Field::text(".")), world, &name);
+                }
+            }
             "base64" => return Stream::decoded(),
             _ => return self.files_of(&name, rest, world, stdin),
         }
@@ -336,10 +400,26 @@ impl Walker<'_> {
             // Its words need no quotes, and either slash parts a path.
             self.mention_text(&text.replace('\\', "/"), world);
         }
-        for regex in CALLS.iter() {
+        // A program that goes elsewhere names its files from there.
+        let mut worlds = vec![world.clone()];
+        for dir in CHDIR.iter().flat_map(|regex| regex.captures_iter(text)) {
+            let mut inner = world.clone();
+            inner.enter(&Field::text(dir.get(1).map_or("", |m| m.as_str())));
+            worlds.push(inner);
+        }
+        for (regex, world) in CALLS
+            .iter()
+            .flat_map(|regex| worlds.iter().map(move |world| (regex, world)))
+        {
             for call in regex.captures_iter(&cleaned) {
                 if let Some(path) = call.get(1) {
-                    self.change(&Field::text(path.as_str()), world, language);
+                    let path = Field::text(path.as_str());
+                    // Of a folder, all that lies in it.
+                    let dir = world.path(&path).is_some_and(|p| self.at.disk.is_dir(&p));
+                    match dir {
+                        true => self.delete(&path, world, language),
+                        false => self.change(&path, world, language),
+                    }
                 }
             }
         }
@@ -360,14 +440,16 @@ impl Walker<'_> {
                 Some(_) => continue,
                 None => inner.to_owned(),
             };
-            if looks_like_path(&inner) {
+            if inner.contains(['*', '?']) && looks_like_path(&inner.replace(['*', '?'], "x")) {
+                quoted.extend(self.expand(&inner, &mut world.clone()));
+            } else if looks_like_path(&inner) {
                 quoted.push(Field::text(inner));
             } else {
                 // A command line inside the program.
                 self.mention_text(&inner, world);
             }
         }
-        self.mention(&quoted, world);
+        worlds.iter().for_each(|world| self.mention(&quoted, world));
         if let Some(items) = &stdin.items {
             self.mention(items, world);
         }

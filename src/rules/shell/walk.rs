@@ -43,6 +43,11 @@ pub(super) struct Walker<'a> {
     pub fed: Option<Stream>,
     /// The line looks for invar's own process.
     pub seeks_invar: bool,
+    /// How often the line put decoded text into a word, and how often before this command.
+    pub decoded: usize,
+    pub decoded_before: usize,
+    /// Links that the line makes, each with what it leads to.
+    pub links: Vec<(PathBuf, PathBuf)>,
     /// Folders that the line makes.
     pub made: BTreeSet<PathBuf>,
     budget: usize,
@@ -73,6 +78,9 @@ impl<'a> Walker<'a> {
             span: 0..line.len(),
             fed: None,
             seeks_invar: false,
+            decoded: 0,
+            decoded_before: 0,
+            links: Vec::new(),
             made: BTreeSet::new(),
             budget: BUDGET,
             depth: 0,
@@ -225,6 +233,7 @@ impl<'a> Walker<'a> {
         let span = self.span.clone();
         let printed = self.run_apart(text, world, &Stream::default());
         self.span = span;
+        self.decoded += usize::from(printed.decoded);
         match (printed.text, printed.items) {
             (Some(text), _) => vec![Field::text(text.trim_end_matches('\n'))],
             (None, Some(items)) if !items.is_empty() => items,
@@ -241,6 +250,13 @@ impl<'a> Walker<'a> {
     }
 
     pub(super) fn found(&mut self, target: Target, how: &str) {
+        for behind in self.behind_links(&target) {
+            self.note(behind, how);
+        }
+        self.note(target, how);
+    }
+
+    fn note(&mut self, target: Target, how: &str) {
         let found = Found {
             target,
             bytes: self.span.clone(),
@@ -289,6 +305,14 @@ impl<'a> Walker<'a> {
 
     pub(super) fn unresolved(&mut self, why: &str) {
         self.add_unresolved(why, false);
+    }
+
+    /// A text that runs is not known; where the line decodes something, it is hidden.
+    pub(super) fn runs_unknown(&mut self, why: &str) {
+        match self.decoded > 0 {
+            true => self.hidden(&format!("{why}, since it is decoded first")),
+            false => self.unresolved(why),
+        }
     }
 
     pub(super) fn hidden(&mut self, why: &str) {

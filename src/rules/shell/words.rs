@@ -27,6 +27,8 @@ struct Draft {
     current: Field,
     /// Something was there, if only an empty quote.
     open: bool,
+    /// What parts an unquoted value, when the line says so.
+    ifs: Option<String>,
 }
 
 impl Draft {
@@ -41,24 +43,29 @@ impl Draft {
         }
     }
 
-    /// An unquoted value: split at white space, patterns in it count.
+    /// An unquoted value: split at white space or what `IFS` holds, patterns in it count.
     fn split(&mut self, value: &Field) {
+        let ifs = self.ifs.clone();
+        let apart = |c: char| {
+            ifs.as_ref()
+                .map_or(c.is_whitespace(), |ifs| ifs.contains(c))
+        };
         for part in &value.0 {
             let (Part::Text(text) | Part::Glob(text)) = part else {
                 self.push(Part::Unknown);
                 continue;
             };
-            if text.starts_with(char::is_whitespace) {
+            if text.starts_with(apart) {
                 self.close();
             }
-            let mut words = text.split_whitespace().peekable();
+            let mut words = text.split(apart).filter(|w| !w.is_empty()).peekable();
             while let Some(word) = words.next() {
                 self.push(literal_or_pattern(word));
                 if words.peek().is_some() {
                     self.close();
                 }
             }
-            if text.ends_with(char::is_whitespace) {
+            if text.ends_with(apart) {
                 self.close();
             }
         }
@@ -86,7 +93,10 @@ impl Walker<'_> {
                 fields.push(Field::unknown());
                 continue;
             };
-            let mut draft = Draft::default();
+            let mut draft = Draft {
+                ifs: world.vars.get("IFS").and_then(|v| v.first()?.known()),
+                ..Draft::default()
+            };
             self.pieces(&pieces, false, world, &mut draft);
             draft.close();
             for field in draft.done {

@@ -20,7 +20,7 @@ const DECODERS: [&str; 12] = [
 
 /// A command that runs its operands: its name, the letters and names of its options that take a
 /// value, and how many operands come before the command.
-const RUNNERS: [(&str, &str, &[&str], usize); 51] = [
+const RUNNERS: [(&str, &str, &[&str], usize); 52] = [
     (
         "sudo",
         "ugpCchDRrTtU",
@@ -82,6 +82,7 @@ const RUNNERS: [(&str, &str, &[&str], usize); 51] = [
     ("parallel", "jSN", &["jobs"], 0),
     ("entr", "", &[], 0),
     ("chronic", "", &[], 0),
+    ("shx", "", &[], 0),
 ];
 
 /// Tools whose second word runs what follows: `uv run`, `poetry run` and so on.
@@ -127,6 +128,9 @@ impl Walker<'_> {
         };
         let Some(name) = name.known() else {
             self.mention(args, &world);
+            if self.decoded > self.decoded_before {
+                self.runs_unknown("which command it runs");
+            }
             // `$PYTHON script.py` is a program like any other, `$(…) file` is not.
             self.unresolved("which command it runs");
             return (vec![world], Stream::unknown());
@@ -293,6 +297,20 @@ impl Walker<'_> {
                 self.opaque();
                 Stream::unknown()
             }
+            "ssh" => {
+                // What runs elsewhere changes nothing here.
+                let parsed = Args::parse(args, "bcDEeFIiJLlmOopQRSWw", &[], true);
+                if let Some((host, command)) = parsed.operands.split_first() {
+                    let host = host.start();
+                    let host = host.rsplit('@').next().unwrap_or_default();
+                    if matches!(host, "localhost" | "127.0.0.1" | "::1") {
+                        let mut inner = world.clone();
+                        inner.enter(&Field::unknown());
+                        self.run_apart(&as_line(command), &inner, stdin);
+                    }
+                }
+                Stream::unknown()
+            }
             "at" | "batch" | "crontab" => {
                 if let Some(text) = stdin.text.clone() {
                     self.run_apart(&text, &world, &Stream::default());
@@ -355,6 +373,7 @@ impl Walker<'_> {
             _ => match self.script(&base, args, &world, stdin) {
                 Some(printed) => printed,
                 None if base == "git" => self.git(args, &world),
+                None if self.other_version_control(&base, args, &world) => Stream::unknown(),
                 None => self.files_of(&base, args, &world, stdin),
             },
         };
@@ -382,7 +401,7 @@ impl Walker<'_> {
             Some(words) => self.run(&words.join(" "), vec![world], stdin),
             None => {
                 self.mention_text(&as_line(args), &world);
-                self.unresolved("what `eval` runs");
+                self.runs_unknown("what `eval` runs");
                 (vec![world], Stream::unknown())
             }
         }
@@ -444,7 +463,12 @@ impl Walker<'_> {
         if let Some(dir) = parsed.value(&["chdir", "working-directory"]) {
             inner.enter(dir);
         }
-        if let Some(file) = parsed.value(&["output"]).filter(|_| name != "stdbuf") {
+        let log = match name {
+            "stdbuf" => None,
+            "strace" | "ltrace" | "time" => parsed.value(&["o", "output"]),
+            _ => parsed.value(&["output"]),
+        };
+        if let Some(file) = log {
             self.change(file, &world, name);
         }
         if name == "sudo"
@@ -498,7 +522,7 @@ impl Walker<'_> {
                 }
                 None => {
                     self.mention_text(&as_line(std::slice::from_ref(text)), world);
-                    self.unresolved("what the inner shell runs");
+                    self.runs_unknown("what the inner shell runs");
                 }
             }
             return;
@@ -534,7 +558,7 @@ impl Walker<'_> {
                 self.run_apart(&text, world, &Stream::default());
             }
             None if stdin.decoded => self.hidden("what it runs, since it is decoded first"),
-            None if stdin.piped => self.unresolved("what the inner shell runs"),
+            None if stdin.piped => self.runs_unknown("what the inner shell runs"),
             None => self.opaque(),
         }
     }
@@ -567,114 +591,6 @@ impl Walker<'_> {
         for argv in calls {
             self.invoke(&argv, &[], world.clone(), &Stream::unknown());
         }
-    }
-
-    /// `find`: the commands it runs, what it deletes and what it prints.
-    fn find(&mut self, args: &[Field], world: &World) -> Stream {
-        let is = |field: &Field, names: &[&str]| {
-            field
-                .known()
-                .is_some_and(|text| names.contains(&text.as_str()))
-        };
-        let first = args.iter().position(|a| {
-            let start = a.start();
-            (start.starts_with('-') && start.len() > 2) || start == "(" || start == "!"
-        });
-        let roots = &args[..first.unwrap_or(args.len())];
-        let mut roots: Vec<Field> = roots
-            .iter()
-            .filter(|r| !r.start().starts_with('-'))
-            .cloned()
-            .collect();
-        if roots.is_empty() {
-            roots.push(Field::text("."));
-        }
-        let tests = &args[first.unwrap_or(args.len())..];
-        // What is known of the name narrows what is found.
-        let mut end = Field::default();
-        let named = tests.iter().position(|t| is(t, &["-name", "-iname"]));
-        if let Some(pattern) = named.and_then(|at| tests.get(at + 1)?.known()) {
-            let literal = pattern
-                .rsplit(['*', '?', ']'])
-                .next()
-                .unwrap_or_default()
-                .to_owned();
-            let whole = !pattern.contains(['*', '?', '[']);
-            end = Field::text(if whole {
-                format!("/{pattern}")
-            } else {
-                literal
-            });
-        }
-        let alone = !tests
-            .iter()
-            .any(|t| is(t, &["-o", "-or", "!", "-not", ","]));
-        let hits: Vec<Field> = roots
-            .iter()
-            .map(|root| {
-                let trimmed = match root.known() {
-                    Some(text) if text.len() > 1 => Field::text(text.trim_end_matches('/')),
-                    _ => root.clone(),
-                };
-                let mut hit = trimmed.clone();
-                if !end.is_empty() && end.start().starts_with('/') && alone {
-                    hit = hit.join(Field::unknown());
-                } else {
-                    hit = hit.join(Field::text("/")).join(Field::unknown());
-                }
-                match alone {
-                    true => hit.join(end.clone()),
-                    false => hit,
-                }
-            })
-            .collect();
-        let mut at = 0;
-        while let Some(test) = tests.get(at) {
-            if is(test, &["-exec", "-execdir", "-ok", "-okdir"]) {
-                let rest = &tests[at + 1..];
-                let len = rest
-                    .iter()
-                    .position(|f| is(f, &[";", "+"]))
-                    .unwrap_or(rest.len());
-                let argv = fill(&rest[..len], &["{}"], &hits);
-                self.invoke(&argv, &[], world.clone(), &Stream::default());
-                at += len + 1;
-            } else if is(test, &["-delete"]) {
-                hits.iter()
-                    .for_each(|hit| self.delete(hit, world, "find -delete"));
-            } else if is(test, &["-fprint", "-fprint0", "-fls", "-fprintf"])
-                && let Some(file) = tests.get(at + 1)
-            {
-                self.change(file, world, "find -fprint");
-                at += 1;
-            }
-            at += 1;
-        }
-        Stream::of_items(hits)
-    }
-
-    fn fd(&mut self, args: &[Field], world: &World) -> Stream {
-        let run = args.iter().position(|a| {
-            matches!(
-                a.known().as_deref(),
-                Some("-x" | "-X" | "--exec" | "--exec-batch")
-            )
-        });
-        let hit = Field::text("./").join(Field::unknown());
-        if let Some(at) = run {
-            let argv = &args[at + 1..];
-            let marked = argv.iter().any(|f| f.start().contains('{'));
-            let mut argv = fill(
-                argv,
-                &["{}", "{/}", "{//}", "{.}", "{/.}"],
-                std::slice::from_ref(&hit),
-            );
-            if !marked {
-                argv.push(hit.clone());
-            }
-            self.invoke(&argv, &[], world.clone(), &Stream::default());
-        }
-        Stream::of_items(vec![hit])
     }
 
     /// An agent that runs invar itself: it may look, only people change.
@@ -751,7 +667,7 @@ fn decodes(name: &str, args: &[Field]) -> bool {
 }
 
 /// The command with `given` in place of each argument that holds one of the marks.
-fn fill(command: &[Field], marks: &[&str], given: &[Field]) -> Vec<Field> {
+pub(super) fn fill(command: &[Field], marks: &[&str], given: &[Field]) -> Vec<Field> {
     let mut out = Vec::new();
     for field in command {
         let text = field.known().unwrap_or_default();

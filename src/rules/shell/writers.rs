@@ -13,7 +13,7 @@ use super::{
 
 /// Commands that rewrite the files they are given: name, options without which they only look,
 /// and the letters of options that take a value.
-const REWRITERS: [(&str, &[&str], &str); 36] = [
+const REWRITERS: [(&str, &[&str], &str); 40] = [
     ("black", &[], "lC"),
     ("isort", &[], "lps"),
     ("autopep8", &["i", "in-place"], ""),
@@ -34,6 +34,10 @@ const REWRITERS: [(&str, &[&str], &str); 36] = [
     ("unix2dos", &[], ""),
     ("yq", &["i", "inplace", "in-place"], "po"),
     ("sd", &[], "fn"),
+    ("rpl", &[], "x"),
+    ("autoflake", &["i", "in-place"], "j"),
+    ("2to3", &["w", "write"], "fjox"),
+    ("pyupgrade", &[], ""),
     ("vi", &[], "cST"),
     ("vim", &[], "cST"),
     ("nvim", &[], "cST"),
@@ -59,7 +63,7 @@ static SQLITE_WRITES: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Compilers and converters that write what `-o` names.
-pub(super) const WITH_OUTPUT: [&str; 24] = [
+pub(super) const WITH_OUTPUT: [&str; 27] = [
     "gcc",
     "g++",
     "cc",
@@ -84,6 +88,9 @@ pub(super) const WITH_OUTPUT: [&str; 24] = [
     "zig",
     "gpg",
     "iconv",
+    "http",
+    "https",
+    "xh",
 ];
 
 impl Walker<'_> {
@@ -99,7 +106,8 @@ impl Walker<'_> {
             fields.iter().for_each(|f| walker.change(f, world, name));
         };
         match name {
-            "rm" | "unlink" | "shred" | "trash" | "trash-put" | "rmtrash" | "srm" => {
+            "rm" | "rimraf" | "del-cli" | "unlink" | "shred" | "trash" | "trash-put"
+            | "rmtrash" | "srm" => {
                 let parsed = Args::parse(args, "ns", &["iterations", "size"], false);
                 parsed
                     .operands
@@ -139,7 +147,7 @@ impl Walker<'_> {
             "cp" | "gcp" | "install" | "ln" | "link" | "mv" | "gmv" => {
                 self.copy(name, args, world);
             }
-            "rsync" | "scp" => self.sync(name, args, world),
+            "rsync" | "scp" | "sftp" => self.sync(name, args, world),
             "dd" => {
                 for arg in args {
                     if arg.start().starts_with("of=") {
@@ -405,8 +413,23 @@ impl Walker<'_> {
                     self.opaque();
                 }
             }
-            "ssh" => {
-                // What runs elsewhere changes nothing here.
+            "strip" | "objcopy" | "convert" | "magick" | "ffmpeg" => {
+                if let Some(out) = args.last().filter(|f| !f.start().starts_with('-')) {
+                    self.change(out, world, name);
+                }
+                self.opaque();
+            }
+            "aria2c" => {
+                let parsed = Args::parse(args, "dolijsx", &["dir", "out"], false);
+                let dir = parsed.value(&["d", "dir"]).cloned();
+                let dir = dir.unwrap_or(Field::text(".")).join(Field::text("/"));
+                match parsed.value(&["o", "out"]) {
+                    Some(out) => self.change(&dir.join(out.clone()), world, name),
+                    None => parsed
+                        .operands
+                        .iter()
+                        .for_each(|url| self.change(&dir.clone().join(url_name(url)), world, name)),
+                }
             }
             _ => match REWRITERS.iter().find(|r| r.0 == name) {
                 Some((_, unless, short)) => {
@@ -426,7 +449,7 @@ impl Walker<'_> {
                     if writes {
                         let most = if name == "sqlite3" { 1 } else { usize::MAX };
                         let skip = match name {
-                            "sd" => 2,
+                            "sd" | "rpl" => 2,
                             "yq" | "biome" => usize::from(parsed.operands.len() > 1),
                             _ => 0,
                         };
@@ -440,9 +463,7 @@ impl Walker<'_> {
                                 self.unresolved("which files the text for sqlite3 changes");
                             }
                         }
-                        for text in parsed.values(&["c"]).filter_map(Field::known) {
-                            self.mention_text(&text, world);
-                        }
+                        self.editor_texts(&parsed, world);
                     } else if !looks {
                         self.opaque();
                     }
@@ -506,6 +527,10 @@ impl Walker<'_> {
         } else {
             self.place_into(&to, from, world, name, content);
         }
+        if matches!(name, "ln" | "link") || parsed.has(&["s", "symbolic-link", "l", "link"]) {
+            let symbolic = parsed.has(&["s", "symbolic", "symbolic-link"]);
+            self.link(&to, from, world, symbolic);
+        }
         if moves {
             from.iter().for_each(|f| self.delete(f, world, name));
         }
@@ -528,7 +553,11 @@ impl Walker<'_> {
             "temp-dir",
             "suffix",
         ];
-        let short = if name == "scp" { "cDFiJloPSX" } else { "eTfBM" };
+        let short = if name == "rsync" {
+            "eTfBM"
+        } else {
+            "bcDFiJloPSX"
+        };
         let parsed = Args::parse(args, short, &long, false);
         if parsed.has(&["n", "dry-run", "list-only"]) {
             return;
@@ -657,8 +686,12 @@ impl Walker<'_> {
             "zip" => parsed
                 .operands
                 .iter()
-                .take(1)
-                .for_each(|f| self.change(f, world, name)),
+                .enumerate()
+                .for_each(|(at, file)| match at {
+                    0 => self.change(file, world, name),
+                    _ if parsed.has(&["m", "move"]) => self.delete(file, world, "zip -m"),
+                    _ => {}
+                }),
             "cpio" if parsed.has(&["i", "p", "extract", "pass-through"]) => {
                 let dir = parsed.operands.first().cloned().unwrap_or(Field::text("."));
                 self.below(&dir, world, name);
