@@ -15,6 +15,7 @@ mod links;
 mod mounts;
 mod parse;
 mod scripts;
+mod sqlite;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,5 @@
 //! Commands that write files, by name.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::{
     args::Args,
     stream::Stream,
@@ -13,7 +9,7 @@ use super::{
 
 /// Commands that rewrite the files they are given: name, options without which they only look,
 /// and the letters of options that take a value.
-const REWRITERS: [(&str, &[&str], &str); 40] = [
+const REWRITERS: [(&str, &[&str], &str); 39] = [
     ("black", &[], "lC"),
     ("isort", &[], "lps"),
     ("autopep8", &["i", "in-place"], ""),
@@ -52,15 +48,8 @@ const REWRITERS: [(&str, &[&str], &str); 40] = [
     ("hx", &[], "c"),
     ("joe", &[], ""),
     ("mcedit", &[], ""),
-    ("sqlite3", &[], ""),
     ("jupytext", &[], ""),
 ];
-
-/// What in a text for sqlite3 writes files besides the database.
-static SQLITE_WRITES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?im)^\s*\.(?:o|once|save|backup|clone|sh|sy|log|trace|ar|excel)|\binto\s+'|\battach\b|writefile")
-        .ok()
-});
 
 /// Compilers and converters that write what `-o` names.
 pub(super) const WITH_OUTPUT: [&str; 27] = [
@@ -413,6 +402,8 @@ impl Walker<'_> {
                     self.opaque();
                 }
             }
+            "sqlite3" => self.sqlite(args, world, stdin),
+            "magick" if args.first().is_some_and(|f| f.start() == "identify") => {}
             "strip" | "objcopy" | "convert" | "magick" | "ffmpeg" => {
                 if let Some(out) = args.last().filter(|f| !f.start().starts_with('-')) {
                     self.change(out, world, name);
@@ -447,22 +438,13 @@ impl Walker<'_> {
                     ]);
                     let writes = (unless.is_empty() || parsed.has(unless)) && !looks;
                     if writes {
-                        let most = if name == "sqlite3" { 1 } else { usize::MAX };
                         let skip = match name {
                             "sd" | "rpl" => 2,
                             "yq" | "biome" => usize::from(parsed.operands.len() > 1),
                             _ => 0,
                         };
                         let files = parsed.operands.get(skip..).unwrap_or_default();
-                        let (files, texts) = files.split_at(files.len().min(most));
                         self.rewrite(files, world, name);
-                        let texts = texts.iter().filter_map(Field::known);
-                        for text in texts.chain(stdin.text.clone().filter(|_| most == 1)) {
-                            if SQLITE_WRITES.as_ref().is_none_or(|r| r.is_match(&text)) {
-                                self.mention_text(&text, world);
-                                self.unresolved("which files the text for sqlite3 changes");
-                            }
-                        }
                         self.editor_texts(&parsed, world);
                     } else if !looks {
                         self.opaque();

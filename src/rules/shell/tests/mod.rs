@@ -313,7 +313,7 @@ fn writing_commands_are_known() {
         ),
         ("mktemp; mktemp ./x.XXXX", &["?./x.…", "?/tmp/tmp.…"]),
         ("rename s/a/b/ a", &["-a"]),
-        ("shuf -o a b; sqlite3 a.db 'select b'", &["+a", "+a.db"]),
+        ("shuf -o a b; sqlite3 a.db 'insert b'", &["+a", "+a.db"]),
         ("git difftool -x 'rm a'", &["-a"]),
     ]);
 }

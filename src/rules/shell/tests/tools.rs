@@ -116,11 +116,19 @@ fn modes_that_look_like_options_are_modes() {
         ("mount", &[]),
         ("socat - OPEN:a,creat", &["+a"]),
         ("socat TCP:h:1 SYSTEM:'echo > a'", &["+a"]),
-        ("sqlite3 x.db 'select 1'", &["+x.db"]),
+        ("sqlite3 x.db 'delete from a'", &["+x.db"]),
+        ("sqlite3 x.db 'select 1; drop table a'", &["+x.db"]),
+        ("sqlite3 -header -separator , x.db < a", &["+x.db"]),
+        (
+            "sqlite3 x.db 'select 1'; sqlite3 -json x.db .tables; magick identify a",
+            &[],
+        ),
     ]);
     for (line, clear) in [
         ("sqlite3 x.db '.output tests/t.py'", false),
         ("sqlite3 x.db <<< '.once tests/t.py'", false),
+        ("sqlite3 -readonly x.db '.once tests/t.py'", false),
+        ("sqlite3 -cmd '.once tests/t.py' x.db 'select 1'", false),
         ("sqlite3 x.db \"vacuum into 'tests/t.py'\"", false),
         (
             "sqlite3 x.db \"select * from f where p = 'tests/t.py'\"",
