@@ -509,7 +509,8 @@ impl Walker<'_> {
         } else {
             self.place_into(&to, from, world, name, content);
         }
-        if matches!(name, "ln" | "link") || parsed.has(&["s", "symbolic-link", "l", "link"]) {
+        let copies_as_link = parsed.has(&["s", "symbolic-link", "l", "link"]);
+        if matches!(name, "ln" | "link") || (matches!(name, "cp" | "gcp") && copies_as_link) {
             let symbolic = parsed.has(&["s", "symbolic", "symbolic-link"]);
             self.link(&to, from, world, symbolic);
         }

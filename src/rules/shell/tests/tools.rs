@@ -164,6 +164,7 @@ fn a_link_of_the_same_line_is_followed() {
             "ln -s tests a; ln -s a b; > b/t.py",
             &["*a", "+a", "+a/t.py", "+b", "+b/t.py", "+tests/t.py"],
         ),
+        ("install -s a b && echo > b", &["+b"]),
         // The link goes, not what it leads to.
         ("ln -s tests/t.py x; rm x", &["+x", "-x"]),
         ("ln -s tests t; cat t/t.py", &["*t", "+t"]),
