@@ -353,10 +353,7 @@ impl Walker<'_> {
                 continue;
             };
             let bytes = mention.bytes;
-            let mention = Mention { path, bytes };
-            if !self.out.mentions.contains(&mention) {
-                self.out.mentions.push(mention);
-            }
+            self.note_mention(Mention { path, bytes });
         }
         self.out.opaque |= read.opaque;
         for unresolved in read.unresolved {

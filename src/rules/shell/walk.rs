@@ -369,10 +369,14 @@ impl<'a> Walker<'a> {
                     path,
                     bytes: self.span.clone(),
                 };
-                if !self.out.mentions.contains(&mention) {
-                    self.out.mentions.push(mention);
-                }
+                self.note_mention(mention);
             }
+        }
+    }
+
+    pub(super) fn note_mention(&mut self, mention: Mention) {
+        if !self.out.mentions.contains(&mention) {
+            self.out.mentions.push(mention);
         }
     }
 
