@@ -439,14 +439,12 @@ fn flood(home: &Path) -> bool {
                     v: PROTOCOL,
                     id: (round * rate + n) as u64 + 1,
                     subscribe: false,
-                    call: Call::Hook(HookCall {
-                        agent: "claude-code".into(),
-                        session: "flood".into(),
-                        project_dir: root.clone(),
-                        pid: None,
-                        hooked: false,
-                        what: HookEvent::Attempt(attempt),
-                    }),
+                    call: Call::Hook(HookCall::new(
+                        "claude-code",
+                        "flood",
+                        &root,
+                        HookEvent::Attempt(attempt),
+                    )),
                 };
                 serde_json::to_writer(&mut lines, &request).unwrap();
                 lines.push(b'\n');

@@ -1,346 +1,174 @@
 //! Claude Code: hook JSON on stdin, JSON or an exit code back. An allow is silence. Anything
 //! but a well-formed refusal lets the action run, so that each failure is turned into one.
 
-use std::path::{Path, PathBuf};
-
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::{
-    Adapter, Coverage, HookAnswer, HookEnv, Parsed, Refusal, Support,
-    install::claude_guard,
-    tools::{effects_of_unknown, only_reads},
+    answers::{
+        Say, additional_context, denies_like_claude, json_answer, permission_denied,
+        refuse_by_exit, say,
+    },
+    capabilities::{Capabilities, Evidence, Fails, Halts, Known},
+    dialect::{Agent, COMMON, HookAnswer, Moment, Occasion},
+    settings::{Form, Install},
+    tools::{SHELL, Tool},
 };
-use crate::{
-    engine::protocol::{HookCall, HookEvent, HookReply},
-    model::{Attempt, Effect, Layer, VerdictKind, visible},
-};
+use crate::engine::protocol::HookReply;
 
 /// The adapter.
-pub struct ClaudeCode;
+pub static CLAUDE_CODE: Agent = Agent {
+    name: "claude-code",
+    title: "Claude Code",
+    project_dir_variables: &["CLAUDE_PROJECT_DIR"],
+    pid_variable: Some("CLAUDE_PID"),
+    process_names: &["claude"],
+    events: &EVENTS,
+    event_of: None,
+    fields: COMMON,
+    tools: &TOOLS,
+    capabilities: Capabilities {
+        can_halt: Halts::Native,
+        can_ask: true,
+        reason_reaches_model: Known::Yes,
+        // `onFailure: "block"` closes it from 2.1.295 on.
+        on_crash: Fails::Open,
+        on_timeout: Fails::Open,
+        covers_mcp: Known::Yes,
+        covers_subagents: Known::Yes,
+        has_call_id: true,
+        tells_end: true,
+        steers_unseen: false,
+        hears_at: &[
+            Moment::SessionStart,
+            Moment::Prompt,
+            Moment::Before,
+            Moment::After,
+        ],
+        evidence: Evidence::Run("2.1.332"),
+        gaps: &[
+            "`--bare`, `--safe-mode` and `disableAllHooks` start it without hooks",
+            "before 2.1.295 a hook that cannot be started lets the action run; newer versions block it",
+        ],
+    },
+    answer,
+    refuse: refuse_by_exit,
+    denies: denies_like_claude,
+    install: Some(Install {
+        user: ".claude/settings.json",
+        home_variable: Some(("CLAUDE_CONFIG_DIR", "settings.json")),
+        project: ".claude/settings.json",
+        template: include_str!("../../assets/agents/claude-code.json"),
+        form: Form::Merged,
+        after: "running sessions follow within a second or two",
+    }),
+};
 
-/// Longer strings are cut by the agent; the end of ours must not be lost.
-const MAX_REASON: usize = 9_000;
-
-const PRE_TOOL_USE: &str = "PreToolUse";
-
-/// Events that the agent knows and that need no decision.
-const SILENT: [&str; 23] = [
-    "PermissionRequest",
-    "PermissionDenied",
-    "UserPromptExpansion",
-    "Setup",
-    "StopFailure",
-    "SubagentStart",
-    "PreCompact",
-    "PostCompact",
-    "PreModelSwitch",
-    "PostModelSwitch",
-    "Notification",
-    "TeammateIdle",
-    "TaskCreated",
-    "TaskCompleted",
-    "Elicitation",
-    "ElicitationResult",
-    "WorktreeCreate",
-    "WorktreeRemove",
-    "InstructionsLoaded",
-    "CwdChanged",
-    "FileChanged",
-    "DirectoryAdded",
-    "MessageDisplay",
+/// The events that the agent knows.
+static EVENTS: [(&str, Moment); 34] = [
+    ("PreToolUse", Moment::Before),
+    ("PreSkillShellCommand", Moment::Before),
+    ("PostToolUse", Moment::After),
+    ("PostToolUseFailure", Moment::After),
+    ("PostToolBatch", Moment::Settled),
+    ("UserPromptSubmit", Moment::Prompt),
+    ("SessionStart", Moment::SessionStart),
+    ("SessionEnd", Moment::SessionEnd),
+    ("Stop", Moment::Stop),
+    ("SubagentStop", Moment::SubagentStop),
+    ("ConfigChange", Moment::Settings),
+    ("PermissionRequest", Moment::Quiet),
+    ("PermissionDenied", Moment::Quiet),
+    ("UserPromptExpansion", Moment::Quiet),
+    ("Setup", Moment::Quiet),
+    ("StopFailure", Moment::Quiet),
+    ("SubagentStart", Moment::Quiet),
+    ("PreCompact", Moment::Quiet),
+    ("PostCompact", Moment::Quiet),
+    ("PreModelSwitch", Moment::Quiet),
+    ("PostModelSwitch", Moment::Quiet),
+    ("Notification", Moment::Quiet),
+    ("TeammateIdle", Moment::Quiet),
+    ("TaskCreated", Moment::Quiet),
+    ("TaskCompleted", Moment::Quiet),
+    ("Elicitation", Moment::Quiet),
+    ("ElicitationResult", Moment::Quiet),
+    ("WorktreeCreate", Moment::Quiet),
+    ("WorktreeRemove", Moment::Quiet),
+    ("InstructionsLoaded", Moment::Quiet),
+    ("CwdChanged", Moment::Quiet),
+    ("FileChanged", Moment::Quiet),
+    ("DirectoryAdded", Moment::Quiet),
+    ("MessageDisplay", Moment::Quiet),
 ];
 
-/// Tools that touch no file of the project.
-const HARMLESS: [&str; 14] = [
-    "Agent",
-    "Task",
-    "TodoWrite",
-    "WebFetch",
-    "WebSearch",
-    "AskUserQuestion",
-    "ExitPlanMode",
-    "EnterPlanMode",
-    "Skill",
-    "TaskOutput",
-    "KillShell",
-    "BashOutput",
-    "EnterWorktree",
-    "ToolSearch",
+static TOOLS: [(&str, Tool); 25] = [
+    ("Write", Tool::Change(&["file_path"])),
+    ("Edit", Tool::Change(&["file_path"])),
+    ("MultiEdit", Tool::Edits(&["file_path"])),
+    ("NotebookEdit", Tool::Change(&["notebook_path"])),
+    ("Read", Tool::Read(&["file_path"])),
+    ("Glob", Tool::Read(&["path"])),
+    ("Grep", Tool::Read(&["path"])),
+    ("LS", Tool::Read(&["path"])),
+    ("Bash", SHELL),
+    ("Monitor", SHELL),
+    (
+        "PowerShell",
+        Tool::Shell {
+            command: &["command"],
+            dir: &[],
+            language: Some("pwsh"),
+        },
+    ),
+    ("Agent", Tool::Spawn),
+    ("Task", Tool::Spawn),
+    ("TodoWrite", Tool::Harmless),
+    ("WebFetch", Tool::Harmless),
+    ("WebSearch", Tool::Harmless),
+    ("AskUserQuestion", Tool::Harmless),
+    ("ExitPlanMode", Tool::Harmless),
+    ("EnterPlanMode", Tool::Harmless),
+    ("Skill", Tool::Harmless),
+    ("TaskOutput", Tool::Harmless),
+    ("KillShell", Tool::Harmless),
+    ("BashOutput", Tool::Harmless),
+    ("EnterWorktree", Tool::Harmless),
+    ("ToolSearch", Tool::Harmless),
 ];
 
-impl Adapter for ClaudeCode {
-    fn name(&self) -> &'static str {
-        "claude-code"
-    }
-
-    fn project_dir_variable(&self) -> Option<&'static str> {
-        Some("CLAUDE_PROJECT_DIR")
-    }
-
-    fn pid_variable(&self) -> Option<&'static str> {
-        Some("CLAUDE_PID")
-    }
-
-    fn process_names(&self) -> &'static [&'static str] {
-        &["claude"]
-    }
-
-    fn coverage(&self, layer: &Layer) -> Coverage {
-        let (support, why) = match layer {
-            Layer::Letter(_) => (
-                Support::Partly,
-                "file tools and commands are checked before they act; what a script or program changes is found right after it",
-            ),
-            Layer::Plain => (
-                Support::Partly,
-                "told to the model at the start; nobody judges it, others can report it",
-            ),
-            Layer::Judgment { .. } => (Support::Unsupported, "no judge is configured to read it"),
-            Layer::Assent { .. } => (Support::Unsupported, "nobody is there to ask for assent"),
-        };
-        Coverage { support, why }
-    }
-
-    fn read(&self, payload: &[u8], env: &HookEnv) -> Result<Parsed, Refusal> {
-        let payload = payload.strip_prefix(b"\xef\xbb\xbf").unwrap_or(payload);
-        let refuse = |event: Option<&str>, reason: String| Refusal {
-            event: event.map(str::to_owned),
-            reason,
-        };
-        if payload.trim_ascii().is_empty() {
-            return Err(refuse(None, "the hook's input is empty; see that the agent runs `invar hook claude-code` with its JSON on stdin".into()));
-        }
-        // Bytes that are no UTF-8 become marks; what they stand in is judged all the same.
-        let text = String::from_utf8_lossy(payload);
-        let value: Value = serde_json::from_str(&text)
-            .map_err(|e| refuse(None, format!("the hook's input is not JSON ({e})")))?;
-        let Value::Object(fields) = value else {
-            return Err(refuse(None, "the hook's input is not a JSON object".into()));
-        };
-        let event = match fields.get("hook_event_name") {
-            Some(Value::String(event)) => event.clone(),
-            _ => {
-                return Err(refuse(
-                    None,
-                    "the hook's input has no hook_event_name".into(),
-                ));
-            }
-        };
-        let lacks = |field: &str| {
-            refuse(
-                Some(&event),
-                format!(
-                    "the hook's input for {event} has no usable field `{field}`; this invar may be older than the agent"
-                ),
-            )
-        };
-        if SILENT.contains(&event.as_str()) {
-            return Ok(Parsed { event, call: None });
-        }
-        let what = match event.as_str() {
-            PRE_TOOL_USE | "PreSkillShellCommand" | "PostToolUse" | "PostToolUseFailure" => None,
-            "ConfigChange" => Some(HookEvent::Settings { fault: None }),
-            "Stop" => Some(HookEvent::Stopped { turn: true }),
-            "SubagentStop" => Some(HookEvent::Stopped { turn: false }),
-            "SessionStart" => Some(HookEvent::SessionStart),
-            "SessionEnd" => Some(HookEvent::SessionEnd),
-            "UserPromptSubmit" => Some(HookEvent::Prompt),
-            "PostToolBatch" => Some(HookEvent::Settled),
-            unknown => {
-                return Err(refuse(
-                    Some(&event),
-                    format!(
-                        "the event {} is unknown to this invar; update invar, or take the event out of the agent's hook settings",
-                        visible(unknown)
-                    ),
-                ));
-            }
-        };
-        let session = text_field(&fields, "session_id").ok_or_else(|| lacks("session_id"))?;
-        let cwd = text_field(&fields, "cwd").ok_or_else(|| lacks("cwd"))?;
-        let project_dir = env
-            .project_dir
-            .clone()
-            .unwrap_or_else(|| PathBuf::from(cwd));
-        let mut hooked = false;
-        let what = match what {
-            Some(HookEvent::Settings { .. }) => {
-                let (runs, fault) = claude_guard(env.home.as_deref(), &project_dir);
-                hooked = runs;
-                HookEvent::Settings { fault }
-            }
-            Some(what) => {
-                if what == HookEvent::SessionStart {
-                    hooked = claude_guard(env.home.as_deref(), &project_dir).0;
-                }
-                what
-            }
-            None => {
-                let attempt = attempt(&fields, cwd, env).map_err(lacks)?;
-                match event.starts_with("Post") {
-                    true if attempt.may_write => HookEvent::Ran(attempt),
-                    true => return Ok(Parsed { event, call: None }),
-                    false => HookEvent::Attempt(attempt),
-                }
-            }
-        };
-        let call = HookCall {
-            agent: self.name().to_owned(),
-            session: session.to_owned(),
-            project_dir,
-            pid: env.pid,
-            hooked,
-            what,
-        };
-        Ok(Parsed {
-            event,
-            call: Some(call),
-        })
-    }
-
-    fn answer(&self, event: &str, reply: &HookReply) -> HookAnswer {
-        let reason = cut(&reply.verdict.reason);
-        let is_action = matches!(event, PRE_TOOL_USE | "PreSkillShellCommand");
-        let denial = || {
-            json!({
-                "hookEventName": event,
-                "permissionDecision": "deny",
-                "permissionDecisionReason": reason,
-            })
-        };
-        let context = |text: &str| json!({"hookEventName": event, "additionalContext": cut(text)});
-        let out = match (reply.verdict.verdict, is_action) {
-            (VerdictKind::Deny, true) => json!({"hookSpecificOutput": denial()}),
-            // Every form that stops some version of the agent.
-            (VerdictKind::Halt, true) => json!({
-                "continue": false,
-                "stopReason": reason,
-                "hookSpecificOutput": denial(),
-            }),
-            (VerdictKind::Deny, false) => json!({"decision": "block", "reason": reason}),
-            (VerdictKind::Halt, false) => json!({"continue": false, "stopReason": reason}),
-            (VerdictKind::Warn, _) => json!({"hookSpecificOutput": context(&reason)}),
-            (VerdictKind::Allow, _) => match &reply.context {
-                Some(text) => json!({"hookSpecificOutput": context(text)}),
-                None => return HookAnswer::silent(),
-            },
-        };
-        HookAnswer {
-            stdout: Some(out.to_string()),
-            stderr: String::new(),
-            exit: 0,
-        }
-    }
-
-    fn refuse(&self, refusal: &Refusal) -> HookAnswer {
-        let reason = cut(&refusal.to_string());
-        if refusal.event.as_deref() == Some(PRE_TOOL_USE) {
-            let out = json!({"hookSpecificOutput": {
-                "hookEventName": PRE_TOOL_USE,
-                "permissionDecision": "deny",
-                "permissionDecisionReason": reason,
-            }});
-            return HookAnswer {
-                stdout: Some(out.to_string()),
-                stderr: String::new(),
-                exit: 0,
-            };
-        }
-        // Exit code 2 with a reason blocks whatever the event is.
-        HookAnswer {
-            stdout: None,
-            stderr: reason,
-            exit: 2,
-        }
-    }
-}
-
-fn text_field<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
-    fields
-        .get(name)
-        .and_then(Value::as_str)
-        .filter(|text| !text.is_empty())
-}
-
-/// Reduces a tool call to its effects; the error names the field that is missing.
-fn attempt(fields: &Map<String, Value>, cwd: &str, env: &HookEnv) -> Result<Attempt, &'static str> {
-    let tool = text_field(fields, "tool_name").ok_or("tool_name")?;
-    let input = match fields.get("tool_input") {
-        Some(Value::Object(input)) => input,
-        _ => return Err("tool_input"),
-    };
-    let path = |name: &'static str| text_field(input, name).map(PathBuf::from).ok_or(name);
-    let effects = match tool {
-        "Write" | "Edit" => vec![Effect::Change {
-            path: path("file_path")?,
-        }],
-        "MultiEdit" => {
-            let mut effects = vec![Effect::Change {
-                path: path("file_path")?,
-            }];
-            let edits = input
-                .get("edits")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten();
-            for edit in edits.filter_map(|e| e.get("file_path")?.as_str()) {
-                effects.push(Effect::Change { path: edit.into() });
-            }
-            effects
-        }
-        "NotebookEdit" => vec![Effect::Change {
-            path: path("notebook_path")?,
-        }],
-        "Read" => vec![Effect::Read {
-            path: path("file_path")?,
-        }],
-        "Bash" | "PowerShell" | "Monitor" => {
-            let command = text_field(input, "command").ok_or("command")?.to_owned();
-            let language = (tool == "PowerShell").then(|| "pwsh".to_owned());
-            vec![Effect::Opaque { command, language }]
-        }
-        "Glob" | "Grep" | "LS" => {
-            let path = text_field(input, "path").unwrap_or(cwd);
-            vec![Effect::Read { path: path.into() }]
-        }
-        harmless if HARMLESS.contains(&harmless) => Vec::new(),
-        other => effects_of_unknown(other, &Value::Object(input.clone())),
-    };
-    // Sub-agents act through hooks of their own; what they change is found as theirs.
-    let declared = matches!(
-        tool,
-        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Read" | "Glob" | "Grep" | "LS"
-    ) || HARMLESS.contains(&tool);
-    let may_write = !declared && !only_reads(tool);
-    let background =
-        input.get("run_in_background") == Some(&Value::Bool(true)) || tool == "Monitor";
-    Ok(Attempt {
-        tool: tool.to_owned(),
-        cwd: Path::new(cwd).to_owned(),
-        effects,
-        call: text_field(fields, "tool_use_id").map(str::to_owned),
-        may_write,
-        background,
-        subagent: text_field(fields, "agent_id").map(str::to_owned),
-        nonce: Some(env.nonce.clone()).filter(|n| !n.is_empty()),
+fn answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {
+    let event = occasion.event.as_str();
+    let is_action = occasion.moment == Moment::Before;
+    json_answer(&match (say(reply), is_action) {
+        (Say::Nothing, _) => return HookAnswer::silent(),
+        (Say::Context(text), _) => return additional_context(event, text),
+        (Say::Deny(reason), true) => permission_denied(event, &reason),
+        // Every form that stops some version of the agent.
+        (Say::Halt(reason), true) => json!({
+            "continue": false,
+            "stopReason": reason,
+            "hookSpecificOutput": permission_denied(event, &reason)["hookSpecificOutput"],
+        }),
+        (Say::Deny(reason), false) => json!({"decision": "block", "reason": reason}),
+        (Say::Halt(reason), false) => json!({"continue": false, "stopReason": reason}),
     })
-}
-
-/// Cuts at a character boundary.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_REASON) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use serde_json::Value;
+
     use super::*;
-    use crate::model::Verdict;
+    use crate::{
+        agents::{HookEnv, Parsed, Refusal, answers::MAX_REASON},
+        engine::protocol::HookEvent,
+        model::{Effect, Verdict, VerdictKind},
+    };
 
     fn read(payload: &Value) -> Result<Parsed, Refusal> {
-        ClaudeCode.read(payload.to_string().as_bytes(), &HookEnv::default())
+        CLAUDE_CODE.read(payload.to_string().as_bytes(), &HookEnv::default())
     }
 
     fn tool_call(tool: &str, input: Value) -> Value {
@@ -398,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lacks_a_field_is_refused_in_the_form_that_denies() {
+    fn what_lacks_a_field_is_refused_with_the_field() {
         for (payload, part) in [
             (tool_call("Write", json!({"content": "x"})), "`file_path`"),
             (tool_call("Write", json!({"file_path": 7})), "`file_path`"),
@@ -408,18 +236,18 @@ mod tests {
                 "`tool_input`",
             ),
             (
-                json!({"session_id": 7, "cwd": null, "hook_event_name": "PreToolUse"}),
+                json!({"session_id": 7, "cwd": "/w", "hook_event_name": "PreToolUse"}),
                 "`session_id`",
             ),
+            (
+                json!({"session_id": "s", "cwd": null, "hook_event_name": "PreToolUse"}),
+                "`cwd`",
+            ),
         ] {
-            let refusal = read(&payload).unwrap_err();
-            let answer = ClaudeCode.refuse(&refusal);
-            let out: Value = serde_json::from_str(&answer.stdout.unwrap()).unwrap();
-            let inner = &out["hookSpecificOutput"];
-            assert_eq!(inner["permissionDecision"], "deny");
-            let reason = inner["permissionDecisionReason"].as_str().unwrap();
-            assert!(reason.contains(part), "{reason}");
-            assert_eq!(answer.exit, 0);
+            let refusal = read(&payload).err().unwrap();
+            let answer = (CLAUDE_CODE.refuse)(&refusal);
+            assert!(answer.stderr.contains(part), "{}", answer.stderr);
+            assert_eq!((answer.exit, answer.stdout), (2, None));
         }
     }
 
@@ -433,11 +261,24 @@ mod tests {
             b"{}",
             b"{\"hook_event_name\":\"PreQuantumUse\"}",
         ] {
-            let refusal = ClaudeCode.read(payload, &HookEnv::default()).unwrap_err();
-            let answer = ClaudeCode.refuse(&refusal);
+            let refusal = CLAUDE_CODE
+                .read(payload, &HookEnv::default())
+                .err()
+                .unwrap();
+            let answer = (CLAUDE_CODE.refuse)(&refusal);
             assert_eq!((answer.exit, answer.stdout), (2, None));
             assert!(!answer.stderr.is_empty());
         }
+    }
+
+    fn answered(event: &str, reply: &HookReply) -> HookAnswer {
+        let (_, moment) = *EVENTS.iter().find(|(name, _)| *name == event).unwrap();
+        let occasion = Occasion {
+            event: event.into(),
+            moment,
+            shim: false,
+        };
+        answer(&occasion, reply)
     }
 
     #[test]
@@ -452,10 +293,10 @@ mod tests {
             context: None,
         };
         let stdout = |event: &str, r: HookReply| {
-            serde_json::from_str::<Value>(&ClaudeCode.answer(event, &r).stdout.unwrap()).unwrap()
+            serde_json::from_str::<Value>(&answered(event, &r).stdout.unwrap()).unwrap()
         };
         assert_eq!(
-            ClaudeCode.answer("PreToolUse", &reply(VerdictKind::Allow, "")),
+            answered("PreToolUse", &reply(VerdictKind::Allow, "")),
             HookAnswer::silent()
         );
         assert_eq!(
@@ -492,7 +333,7 @@ mod tests {
         };
         let payload =
             json!({"session_id": "s", "cwd": "/w/src/deep", "hook_event_name": "SessionStart"});
-        let call = ClaudeCode
+        let call = CLAUDE_CODE
             .read(payload.to_string().as_bytes(), &env)
             .unwrap()
             .call

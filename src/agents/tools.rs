@@ -1,14 +1,168 @@
-//! What can be read out of a tool call that no table knows: paths in fields that name paths.
+//! What a tool call does: by the agent's table of tools, and for a tool that no table knows by
+//! the fields that name paths, commands and patches.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::patch;
 use crate::model::Effect;
 
+/// What a tool does, and the fields of its input that say to what. Of several fields all that
+/// are there count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// Writes or makes the files named.
+    Change(&'static [&'static str]),
+    /// Writes the files named, also those in the list `edits`.
+    Edits(&'static [&'static str]),
+    Delete(&'static [&'static str]),
+    /// Reads the file or folder named; the current one when none is.
+    Read(&'static [&'static str]),
+    /// Runs a command line, or each of a list, in the folder that a field of `dir` names.
+    Shell {
+        command: &'static [&'static str],
+        dir: &'static [&'static str],
+        /// `None` for a shell.
+        language: Option<&'static str>,
+    },
+    /// The whole input is a command line.
+    Line,
+    /// Applies a patch: the text in a field, or the whole input when it is a text.
+    Patch(&'static [&'static str]),
+    /// Says itself what it does: `changes`, `deletes`, `reads`, `command`; without any of them it
+    /// is read like an unknown tool.
+    Declared,
+    /// Starts a sub-agent.
+    Spawn,
+    /// Touches no file of the project.
+    Harmless,
+}
+
+/// A command line in `command`.
+pub const SHELL: Tool = Tool::Shell {
+    command: &["command"],
+    dir: &[],
+    language: None,
+};
+
+/// The effects of a call to a known tool.
+///
+/// # Errors
+/// The field that is missing.
+pub(super) fn effects_of(
+    tool: &Tool,
+    input: &Value,
+    cwd: &Path,
+) -> Result<Vec<Effect>, &'static str> {
+    let all = |fields: &'static [&'static str]| -> Result<Vec<String>, &'static str> {
+        let values = fields.iter().filter_map(|f| input.get(f));
+        let texts: Vec<String> = values.flat_map(texts).collect();
+        match texts.is_empty() {
+            true => Err(fields.first().copied().unwrap_or("input")),
+            false => Ok(texts),
+        }
+    };
+    let change = |path: String| Effect::Change { path: path.into() };
+    Ok(match tool {
+        Tool::Change(fields) => all(fields)?.into_iter().map(change).collect(),
+        Tool::Edits(fields) => {
+            let mut effects: Vec<Effect> = all(fields)?.into_iter().map(change).collect();
+            let edits = input.get("edits").and_then(Value::as_array);
+            for edit in edits.into_iter().flatten() {
+                let named = fields.iter().filter_map(|f| edit.get(f));
+                effects.extend(named.flat_map(texts).map(change));
+            }
+            effects
+        }
+        Tool::Delete(fields) => all(fields)?
+            .into_iter()
+            .map(|path| Effect::Delete { path: path.into() })
+            .collect(),
+        Tool::Read(fields) => {
+            let named = fields.iter().filter_map(|f| input.get(f)).flat_map(texts);
+            let mut effects: Vec<Effect> = named
+                .map(|path| Effect::Read { path: path.into() })
+                .collect();
+            if effects.is_empty() {
+                effects.push(Effect::Read { path: cwd.into() });
+            }
+            effects
+        }
+        Tool::Shell {
+            command, language, ..
+        } => all(command)?
+            .into_iter()
+            .map(|command| Effect::Opaque {
+                command,
+                language: language.map(str::to_owned),
+            })
+            .collect(),
+        Tool::Patch(fields) => {
+            let text = match input {
+                Value::String(text) => text.clone(),
+                _ => all(fields)?.join("\n"),
+            };
+            let effects = patch::effects(&text);
+            // A patch that names no file is none that anybody can judge.
+            if effects.is_empty() {
+                return Err(fields.first().copied().unwrap_or("input"));
+            }
+            effects
+        }
+        Tool::Line => match input.as_str().filter(|line| !line.is_empty()) {
+            Some(line) => vec![Effect::Opaque {
+                command: line.to_owned(),
+                language: None,
+            }],
+            None => return Err("command"),
+        },
+        Tool::Declared => declared(input).unwrap_or_default(),
+        Tool::Spawn | Tool::Harmless => Vec::new(),
+    })
+}
+
+/// The effects that a call says itself; `None` when it says none.
+pub(super) fn declared(input: &Value) -> Option<Vec<Effect>> {
+    let named = |field: &str| input.get(field).map(texts);
+    let all = ["changes", "deletes", "reads", "command"].map(named);
+    if all.iter().all(Option::is_none) {
+        return None;
+    }
+    let [changes, deletes, reads, commands] = all.map(Option::unwrap_or_default);
+    let mut effects: Vec<Effect> = Vec::new();
+    effects.extend(
+        changes
+            .into_iter()
+            .map(|p| Effect::Change { path: p.into() }),
+    );
+    effects.extend(
+        deletes
+            .into_iter()
+            .map(|p| Effect::Delete { path: p.into() }),
+    );
+    effects.extend(reads.into_iter().map(|p| Effect::Read { path: p.into() }));
+    effects.extend(commands.into_iter().map(|command| Effect::Opaque {
+        command,
+        language: None,
+    }));
+    Some(effects)
+}
+
+/// The texts in a value: itself, or those of its list.
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.get("path").map(texts).unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
 /// Fields whose value is a path whatever it looks like.
-const PATH_FIELDS: [&str; 10] = [
+const PATH_FIELDS: [&str; 12] = [
+    "target_file",
+    "absolute_path",
     "path",
     "file_path",
     "filepath",
@@ -91,15 +245,58 @@ pub fn effects_of_unknown(tool: &str, input: &Value) -> Vec<Effect> {
     effects
 }
 
-/// Whether the name of a tool says that it only looks.
+/// Words in a tool's name that say it does more than look.
+const WRITING: [&str; 29] = [
+    "write",
+    "edit",
+    "create",
+    "update",
+    "delete",
+    "remove",
+    "move",
+    "rename",
+    "set",
+    "put",
+    "save",
+    "append",
+    "insert",
+    "replace",
+    "patch",
+    "apply",
+    "overwrite",
+    "run",
+    "exec",
+    "execute",
+    "add",
+    "post",
+    "send",
+    "push",
+    "commit",
+    "copy",
+    "make",
+    "upload",
+    "drop",
+];
+
+/// Whether the name of a tool says that it only looks. Where a mark sets the server's name
+/// apart, the action's first word says it; else no word may say more.
 pub(super) fn only_reads(tool: &str) -> bool {
-    let action = tool.rsplit("__").next().unwrap_or(tool);
-    let first = action
+    let marked = tool
+        .rsplit_once("__")
+        .or_else(|| tool.rsplit_once(':'))
+        .or_else(|| tool.rsplit_once('/'));
+    let action = marked.map_or(tool, |(_, action)| action);
+    let words: Vec<String> = action
         .split(['_', '-', '.'])
-        .find(|word| !word.is_empty())
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    READING.contains(&first.as_str())
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let reads = |word: &String| READING.contains(&word.as_str());
+    let writes = |word: &String| WRITING.contains(&word.as_str());
+    match marked {
+        Some(_) => words.first().is_some_and(reads),
+        None => words.iter().any(reads) && !words.iter().any(writes),
+    }
 }
 
 /// What the name of a field says about its value.
@@ -263,7 +460,26 @@ mod tests {
             changed("mcp__fs__write_file", input.clone()),
             ["tests/t.py"]
         );
-        assert_eq!(changed("mcp__get__overwrite", input), ["tests/t.py"]);
+        assert_eq!(
+            changed("mcp__get__overwrite", input.clone()),
+            ["tests/t.py"]
+        );
+        for reads in [
+            "mcp_notes_read_note",
+            "notes-get_note",
+            "MCP:list_notes",
+            "@fs/read_file",
+        ] {
+            assert!(changed(reads, input.clone()).is_empty(), "{reads}");
+        }
+        for writes in [
+            "mcp_read_write_note",
+            "notes-write_note",
+            "MCP:write_note",
+            "get_write",
+        ] {
+            assert_eq!(changed(writes, input.clone()), ["tests/t.py"], "{writes}");
+        }
     }
 
     #[test]

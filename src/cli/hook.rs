@@ -18,12 +18,13 @@ use std::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    agents::{self, Adapter, HookAnswer, HookEnv, MAX_PAYLOAD, Parsed, Refusal},
+    agents::{self, Agent, HookAnswer, HookEnv, MAX_PAYLOAD, Parsed, Refusal},
     engine::{
         self, Call, Config, Locations, Reply,
         client::Connection,
         protocol::{HookCall, HookEvent, HookReply},
     },
+    model::Verdict,
 };
 
 /// Well inside the time that `install` gives the hook.
@@ -34,8 +35,8 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Answers one call of `agent`; returns the exit code of the agent's protocol.
 pub fn run(agent: &str, store: Option<PathBuf>) -> u8 {
-    let Some(adapter) = agents::adapter(agent) else {
-        let known: Vec<_> = agents::names().collect();
+    let Some(asked) = agents::agent(agent) else {
+        let known: Vec<_> = agents::all().map(|a| a.name).collect();
         let _ = writeln!(
             io::stderr(),
             "invar denied this action: the agent {agent:?} is unknown; the hook settings may name {}",
@@ -46,16 +47,10 @@ pub fn run(agent: &str, store: Option<PathBuf>) -> u8 {
     // Whatever a panic prints must not mix with the answer.
     std::panic::set_hook(Box::new(|_| {}));
     let deadline = Instant::now() + DEADLINE;
-    let decided = catch_unwind(AssertUnwindSafe(|| decide(adapter, store, deadline)));
+    let decided = catch_unwind(AssertUnwindSafe(|| decide(asked, store, deadline)));
     let (answer, leave_engine) = decided.unwrap_or_else(|_| {
         let reason = "invar failed while it decided; please report it, with what the agent tried";
-        (
-            adapter.refuse(&Refusal {
-                event: None,
-                reason: reason.to_owned(),
-            }),
-            None,
-        )
+        ((asked.refuse)(&Refusal::new(None, reason)), None)
     });
     let code = print(&answer);
     if let Some(locations) = leave_engine {
@@ -66,51 +61,53 @@ pub fn run(agent: &str, store: Option<PathBuf>) -> u8 {
 
 /// The answer, and where an engine shall be left behind.
 fn decide(
-    adapter: &dyn Adapter,
+    asked: &'static Agent,
     store: Option<PathBuf>,
     deadline: Instant,
 ) -> (HookAnswer, Option<Locations>) {
-    let parsed = match read_payload(deadline).and_then(|p| adapter.read(&p, &environment(adapter)))
-    {
+    let parsed = match read_payload(deadline).and_then(|p| asked.read(&p, &environment(asked))) {
         Ok(parsed) => parsed,
-        Err(refusal) => return (adapter.refuse(&refusal), None),
+        Err(refusal) => return ((asked.refuse)(&refusal), None),
     };
-    let Parsed { event, call } = parsed;
+    let Parsed {
+        agent,
+        occasion,
+        call,
+    } = parsed;
     let Some(mut call) = call else {
-        return (HookAnswer::silent(), None);
+        let nothing = HookReply {
+            plan_id: None,
+            verdict: Verdict::allow(),
+            context: None,
+        };
+        return ((agent.answer)(&occasion, &nothing), None);
     };
     // Looking for the agent's process takes a while; once in a session is enough.
     if call.pid.is_none() && call.what == HookEvent::SessionStart {
-        call.pid = engine::caller::ancestor_named(adapter.process_names());
+        call.pid = engine::caller::ancestor_named(agent.process_names);
     }
     match ask(call, store, deadline) {
-        Ok((reply, leave_engine)) => (adapter.answer(&event, &reply), leave_engine),
-        Err(reason) => (
-            adapter.refuse(&Refusal {
-                event: Some(event),
-                reason,
-            }),
-            None,
-        ),
+        Ok((reply, leave_engine)) => ((agent.answer)(&occasion, &reply), leave_engine),
+        Err(reason) => ((agent.refuse)(&Refusal::new(Some(occasion), reason)), None),
     }
 }
 
-fn environment(adapter: &dyn Adapter) -> HookEnv {
+fn environment(agent: &Agent) -> HookEnv {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let project_dirs = agent.project_dir_variables.iter();
     HookEnv {
-        project_dir: adapter
-            .project_dir_variable()
-            .and_then(std::env::var_os)
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from),
-        pid: adapter
-            .pid_variable()
+        project_dir: project_dirs
+            .filter_map(|n| variable(n))
+            .map(PathBuf::from)
+            .next(),
+        pid: agent
+            .pid_variable
             .and_then(|name| std::env::var(name).ok()?.parse().ok()),
-        home: std::env::var_os("HOME")
-            .filter(|home| !home.is_empty())
-            .map(PathBuf::from),
+        home: variable("HOME").map(PathBuf::from),
+        cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
         // No two hook processes share both.
         nonce: format!("{}-{}", std::process::id(), now.as_nanos()),
     }
@@ -172,10 +169,7 @@ fn expect_hook(reply: Reply) -> Result<HookReply, String> {
 /// Reads all of stdin. More than the limit is read away, so that the agent can finish writing,
 /// and refused; so is an input that does not end in time.
 fn read_payload(deadline: Instant) -> Result<Vec<u8>, Refusal> {
-    let refuse = |reason: String| Refusal {
-        event: None,
-        reason,
-    };
+    let refuse = |reason: String| Refusal::new(None, reason);
     let stdin = io::stdin();
     let fd = stdin.as_fd();
     let mut payload = Vec::new();

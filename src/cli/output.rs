@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{args::Format, exit};
 use crate::{
-    agents::install::SettingsError,
+    agents::settings::SettingsError,
     engine::EngineError,
     model::{ModelError, hidden_char_name, is_hidden, visible},
     rules::filter::FilterError,

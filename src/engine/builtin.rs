@@ -10,6 +10,36 @@ use crate::{
     rules::glob,
 };
 
+/// Hook settings and plugins that lie below the home folder as below a project.
+const SHARED: [&str; 8] = [
+    ".claude/settings{,.local}.json",
+    ".codex/{hooks.json,config.toml}",
+    ".gemini/{settings,trusted_hooks}.json",
+    ".qwen/settings.json",
+    ".cursor/hooks.json",
+    ".factory/{settings,hooks}.json",
+    ".grok/hooks/*.json",
+    ".agents/hooks.json",
+];
+
+/// Those below the home folder alone.
+const PERSONS: &[&str] = &[
+    ".config/opencode/plugin{,s}/invar.js",
+    ".config/crush/crush.json",
+    ".copilot/hooks/*.json",
+    ".pi/agent/extensions/invar.ts",
+    ".codeium/windsurf/hooks.json",
+];
+
+/// Those below a project alone.
+const PROJECTS: &[&str] = &[
+    ".opencode/plugin{,s}/invar.js",
+    "{.,}crush.json",
+    ".github/hooks/*.json",
+    ".pi/extensions/invar.ts",
+    ".windsurf/hooks.json",
+];
+
 /// The built-in invariants of an installation, in a fixed order with fixed ids.
 pub fn invariants(locations: &Locations) -> Vec<Invariant> {
     let literal = |path: &std::path::Path| glob::escape(&path.to_string_lossy());
@@ -25,7 +55,7 @@ pub fn invariants(locations: &Locations) -> Vec<Invariant> {
             "invar's configuration is untouched by agents",
         ),
         (
-            "~/.claude/settings{,.local}.json".into(),
+            format!("~/{{{}}}", [PERSONS, &SHARED].concat().join(",")),
             "the agent's own hook settings are untouched",
         ),
         (
@@ -33,7 +63,7 @@ pub fn invariants(locations: &Locations) -> Vec<Invariant> {
             "the project's invariants are untouched by agents",
         ),
         (
-            "**/.claude/settings{,.local}.json".into(),
+            format!("**/{{{}}}", [PROJECTS, &SHARED].concat().join(",")),
             "the project's hook settings are untouched",
         ),
     ]

@@ -13,6 +13,7 @@ use ulid::Ulid;
 use super::{
     Call, Config, EngineError, Locations, Reply,
     ops::{
+        decided::Decided,
         files::KnownFile,
         found::{Announced, SharedTrees, Untold},
     },
@@ -41,6 +42,23 @@ pub(super) struct Compiled {
     /// What each check of `set` stands for, in its order.
     pub letters: Vec<Arc<Keyed>>,
     pub set: LetterSet,
+    /// What a model is told of the set; nothing when it is empty.
+    pub context: Option<String>,
+    /// The digest of that text.
+    pub digest: String,
+}
+
+impl Compiled {
+    /// Checks of which no model is told.
+    pub(super) fn of(root: Root, letters: Vec<Arc<Keyed>>, set: LetterSet) -> Self {
+        Self {
+            root,
+            letters,
+            set,
+            context: None,
+            digest: String::new(),
+        }
+    }
 }
 
 /// Why a plan's letter checks cannot be run: the invariant and its fault. Fails closed.
@@ -72,6 +90,8 @@ pub struct Core {
     pub(super) announced: VecDeque<Announced>,
     /// What was found against plans and their agents have not been told.
     pub(super) untold: Untold,
+    /// The attempts that were decided last, for those that come twice.
+    pub(super) decided: Decided,
     compiled: HashMap<(PlanId, PathBuf), Arc<Compiled>>,
     last_id: Ulid,
 }
@@ -98,6 +118,7 @@ impl Core {
             guarded: HashMap::new(),
             announced: VecDeque::new(),
             untold: Untold::new(),
+            decided: Decided::default(),
             compiled: HashMap::new(),
             last_id: Ulid::nil(),
         }
@@ -324,7 +345,14 @@ impl Core {
         let root = Root::new(root);
         let (letters, set) =
             self.letter_set(self.built_in.iter().chain(&merged.effective), &root)?;
-        let compiled = Arc::new(Compiled { root, letters, set });
+        let effective: Vec<_> = merged.effective.iter().map(|k| &k.invariant).collect();
+        let context = super::message::context(plan, &effective);
+        let digest = super::message::digest(&effective);
+        let compiled = Arc::new(Compiled {
+            context,
+            digest,
+            ..Compiled::of(root, letters, set)
+        });
         self.compiled.insert(key, Arc::clone(&compiled));
         Ok(compiled)
     }

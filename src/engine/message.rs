@@ -1,5 +1,7 @@
 //! The sentences that a model reads. Foreign text in them is marked and made visible.
 
+use sha2::{Digest, Sha256};
+
 use crate::model::{Breach, Invariant, LetterCheck, PlanId, Scope, VerdictKind, visible};
 
 /// What may be done instead of breaking a check.
@@ -92,8 +94,8 @@ pub fn halted(plan: PlanId, why: &str) -> String {
     )
 }
 
-/// What a model is told at the start of a session.
-pub fn context(plan: PlanId, effective: &[Invariant]) -> Option<String> {
+/// What a model is told of the effective set of its plan.
+pub fn context(plan: PlanId, effective: &[&Invariant]) -> Option<String> {
     if effective.is_empty() {
         return None;
     }
@@ -113,6 +115,37 @@ pub fn context(plan: PlanId, effective: &[Invariant]) -> Option<String> {
         "\nAn action that breaks one is denied before it happens; the third try of the same action halts the run.",
     );
     Some(out)
+}
+
+/// Tells one effective set from another, over restarts as well: what the model reads of each.
+pub fn digest(effective: &[&Invariant]) -> String {
+    let mut hash = Sha256::new();
+    for invariant in effective {
+        hash.update(invariant.id.to_string());
+        hash.update(invariant.text.as_bytes());
+        hash.update(format!("\0{:?}\0", invariant.layer));
+    }
+    hash.finalize()[..8]
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect()
+}
+
+/// What a model is told in a running session, after the set has changed.
+pub fn changed_context(context: Option<&str>) -> String {
+    match context {
+        Some(text) => format!("The invariants have changed; from now on only these hold.\n{text}"),
+        None => "The invariants have changed: none is in force for this run any more.".to_owned(),
+    }
+}
+
+/// Why a command that waits for input is denied.
+pub fn waits(tool: &str, part: &str) -> String {
+    format!(
+        "invar denied this {}: `{}` waits for input, and what is typed into a running command comes by no hook. Give the commands at once: `sh -c '…'`, a here-document, an option such as `-c` or `-e`, or `cat` in place of a pager.",
+        visible(tool),
+        visible(part)
+    )
 }
 
 /// A short reason for the plan's record and the screen.

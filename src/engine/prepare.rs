@@ -39,6 +39,8 @@ pub(super) fn need(call: &Call) -> Need {
     match call {
         Call::Hook(hook) => match &hook.what {
             HookEvent::SessionStart => Need::Look(root(hook)),
+            // Nobody says when its last command ended: that is now, at the latest.
+            HookEvent::Attempt(_) if !hook.traits.tells_end => Need::Look(root(hook)),
             HookEvent::Attempt(attempt) if may_write(attempt) => Need::Snapshot(root(hook)),
             HookEvent::Ran(attempt) if may_write(attempt) => Need::Look(root(hook)),
             HookEvent::Stopped { .. } => Need::Look(root(hook)),

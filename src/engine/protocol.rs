@@ -349,8 +349,61 @@ pub struct HookCall {
     /// settings change.
     #[serde(default)]
     pub hooked: bool,
+    /// The session that started this one, for an agent whose sub-agents have sessions.
+    #[serde(default)]
+    pub parent: Option<String>,
+    /// The agent is in its own planning mode.
+    #[serde(default)]
+    pub planning: bool,
+    /// Which of the agent's events carried this, for an action that comes by two.
+    #[serde(default)]
+    pub via: String,
+    #[serde(default)]
+    pub traits: AgentTraits,
     pub what: HookEvent,
 }
+
+impl HookCall {
+    /// A call of a session that tells nothing besides, from a directory.
+    pub fn new(agent: &str, session: &str, project_dir: &Path, what: HookEvent) -> Self {
+        Self {
+            agent: agent.to_owned(),
+            session: session.to_owned(),
+            project_dir: project_dir.to_owned(),
+            pid: None,
+            hooked: false,
+            parent: None,
+            planning: false,
+            via: String::new(),
+            traits: AgentTraits::default(),
+            what,
+        }
+    }
+}
+
+/// What an agent can do at this moment, as far as an answer depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTraits {
+    /// What the reply's context says reaches the model.
+    pub hears: bool,
+    /// It tells when an action has ended.
+    pub tells_end: bool,
+    /// What is typed into a running command comes by no hook.
+    pub steers_unseen: bool,
+}
+
+impl Default for AgentTraits {
+    fn default() -> Self {
+        Self {
+            hears: true,
+            tells_end: true,
+            steers_unseen: false,
+        }
+    }
+}
+
+/// The session name of `doctor`'s attempts: they are decided, and neither counted nor recorded.
+pub const PROBE_SESSION: &str = "invar-doctor";
 
 /// The moments of a session that matter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -173,6 +173,12 @@ pub struct Session {
     /// Commands that were let through and whose end has not been told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub running: Vec<Running>,
+    /// The session that started this one, for a sub-agent with a session of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Which effective set the model was told last, as a digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
 }
 
 /// A command that may be changing files.

@@ -140,6 +140,10 @@ fn what_is_malformed_is_denied_with_the_reason() {
             _ => payload,
         };
         let (decision, reason) = decision(&w.hook_bytes(&payload));
+        if name == "lone-surrogate.txt" {
+            assert_eq!(decision, Allow, "an emoji cut in two is no reason to deny");
+            continue;
+        }
         assert_eq!(decision, Deny, "{name}");
         assert!(reason.contains("invar denied this"), "{name}: {reason}");
     }
@@ -185,11 +189,7 @@ fn whatever_fails_inside_ends_in_a_denial() {
     )
     .unwrap();
     let output = child.wait_with_output().unwrap();
-    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        answer["hookSpecificOutput"]["permissionDecision"], "deny",
-        "no home"
-    );
+    assert_eq!(output.status.code(), Some(2), "no home");
 
     let unknown = w.run(&["hook", "nobody"]);
     assert_eq!(unknown.code, 2);

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod agents;
 mod cli;
 mod demo;
 mod docs;

@@ -7,7 +7,10 @@ use std::{
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::mpsc,
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
@@ -125,10 +128,15 @@ impl World {
         envelope["data"].take()
     }
 
-    /// Calls the hook with bytes on stdin.
+    /// Calls Claude Code's hook with bytes on stdin.
     pub fn hook_bytes(&self, payload: &[u8]) -> Ran {
+        self.hook_of("claude-code", payload)
+    }
+
+    /// Calls an agent's hook with bytes on stdin.
+    pub fn hook_of(&self, agent: &str, payload: &[u8]) -> Ran {
         let mut child = self
-            .command(&["hook", "claude-code"])
+            .command(&["hook", agent])
             .env("CLAUDE_PROJECT_DIR", &self.project)
             .stdin(Stdio::piped())
             .spawn()
@@ -140,9 +148,11 @@ impl World {
 
     /// Calls the hook before a tool of a session.
     pub fn tool(&self, session: &str, tool: &str, input: Value) -> Ran {
+        static CALLS: AtomicU32 = AtomicU32::new(0);
+        let call = format!("toolu_{}", CALLS.fetch_add(1, Ordering::Relaxed));
         let payload = json!({
             "session_id": session, "cwd": self.project, "hook_event_name": "PreToolUse",
-            "tool_name": tool, "tool_input": input, "tool_use_id": "toolu_01",
+            "tool_name": tool, "tool_input": input, "tool_use_id": call,
         });
         self.hook_bytes(payload.to_string().as_bytes())
     }

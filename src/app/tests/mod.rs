@@ -581,6 +581,8 @@ fn quitting_asks_only_while_agents_run_through_this_process() {
         ended_at: None,
         hooked: false,
         running: Vec::new(),
+        parent: None,
+        told: None,
     };
     update(&mut m, event(11, EventKind::SessionStarted { session }));
     assert_eq!(m.running(), 1);

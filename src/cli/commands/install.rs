@@ -1,8 +1,14 @@
-//! install and uninstall.
+//! install and uninstall: an agent's settings, and how they were before.
 
-use std::{fs, io};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use similar::TextDiff;
 
 use super::{
     super::{
@@ -12,74 +18,206 @@ use super::{
     },
     Outcome, cwd,
 };
-use crate::{agents::install, engine::state::project_root};
+use crate::{
+    agents::{self, Agent, settings, settings::Install},
+    engine::{Locations, state::project_root},
+    model::visible,
+};
+
+/// How a file was before invar wrote to it, so that `uninstall` can put it back byte for byte.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Written {
+    /// `None` when there was no file.
+    before: Option<String>,
+    after: String,
+    /// Folders that were made for it, the innermost first.
+    made: Vec<PathBuf>,
+}
+
+type Record = BTreeMap<PathBuf, Written>;
+
+/// The agent of that name, and how its hooks are installed.
+fn installable(name: &str) -> Result<(&'static Agent, Install), Failure> {
+    let can = || {
+        let names: Vec<_> = agents::all()
+            .filter(|a| a.install.is_some())
+            .map(|a| a.name)
+            .collect();
+        names.join(", ")
+    };
+    let agent = agents::agent(name)
+        .ok_or_else(|| Failure::Usage(format!("the agent {name:?} is not known; use {}", can())))?;
+    let install = agent.install.ok_or_else(|| {
+        Failure::Usage(format!(
+            "the settings of {} cannot be written for you: let it run `invar hook {name}` before each action (docs/agents.md); install knows {}",
+            agent.title,
+            can()
+        ))
+    })?;
+    Ok((agent, install))
+}
+
+/// The settings file of a level.
+pub(super) fn settings_path(install: &Install, project: bool) -> Result<PathBuf, Failure> {
+    if project {
+        return Ok(install.project_path(&project_root(&cwd()?)));
+    }
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let home = variable("HOME")
+        .filter(|h| !h.as_os_str().is_empty())
+        .ok_or_else(|| {
+            Failure::Failed("no home folder is known; set HOME, or use --project".into())
+        })?;
+    Ok(install.user_path(&home, variable))
+}
 
 pub(super) fn run(context: &mut Context, args: &InstallArgs, add: bool) -> Outcome {
-    if args.agent != "claude-code" {
-        let known: Vec<_> = crate::agents::names().collect();
-        return Err(Failure::Usage(format!(
-            "the agent {:?} is not known; use {}",
-            args.agent,
-            known.join(", ")
-        )));
-    }
+    let (agent, install) = installable(&args.agent)?;
     if !args.dry_run {
         context.check_caller()?;
     }
-    let folder = if args.project {
-        project_root(&cwd()?)
-    } else {
-        std::env::var_os("HOME")
-            .filter(|h| !h.is_empty())
-            .map(Into::into)
-            .ok_or_else(|| {
-                Failure::Failed("no home folder is known; set HOME, or use --project".into())
-            })?
-    };
-    let path = install::claude_settings(&folder);
+    let path = settings_path(&install, args.project)?;
     let before = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+        Ok(text) => Some(text),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
         Err(e) => return Err(unwritable(&path, &e)),
     };
+    let record_path = record_path(&context.locations);
+    let mut record = read_record(&record_path)?;
+    let written = record
+        .get(&path)
+        .filter(|w| Some(&w.after) == before.as_ref())
+        .cloned();
+    let text = before.clone().unwrap_or_default();
     let after = if add {
         let binary = std::env::current_exe().map_err(|e| unwritable(&path, &e))?;
-        install::with_hooks(&before, &path, &binary)?
+        Some(settings::with_hooks(agent, &text, &path, &binary)?)
     } else {
-        install::without_hooks(&before, &path)?
+        match written.clone() {
+            Some(written) => written.before,
+            // It was changed since: only ours goes.
+            None => {
+                let rest = settings::without_hooks(agent, &text, &path)?;
+                before
+                    .as_ref()
+                    .map(|_| rest)
+                    .filter(|rest| !rest.is_empty() || text.is_empty())
+            }
+        }
     };
     let changed = before != after;
     if changed && !args.dry_run {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|e| unwritable(&path, &e))?;
+        match (&after, add) {
+            (Some(after), true) => {
+                let made = write(&path, after)?;
+                let written = written.unwrap_or_else(|| Written {
+                    before: before.as_ref().map(|text| {
+                        // Ours from another time is not what was there.
+                        settings::without_hooks(agent, text, &path).unwrap_or(text.clone())
+                    }),
+                    after: String::new(),
+                    made,
+                });
+                let after = after.clone();
+                record.insert(path.clone(), Written { after, ..written });
+            }
+            (Some(after), false) => {
+                write(&path, after)?;
+                record.remove(&path);
+            }
+            (None, _) => {
+                fs::remove_file(&path).map_err(|e| unwritable(&path, &e))?;
+                // A folder that somebody else uses by now stays.
+                for folder in record.remove(&path).into_iter().flat_map(|w| w.made) {
+                    let _ = fs::remove_dir(folder);
+                }
+            }
         }
-        // Whole or not at all: a torn settings file would switch every hook off.
-        let fresh = path.with_extension("json.invar-new");
-        fs::write(&fresh, &after)
-            .and_then(|()| fs::rename(&fresh, &path))
-            .map_err(|e| unwritable(&path, &e))?;
+        write(
+            &record_path,
+            &serde_json::to_string_pretty(&record).unwrap_or_default(),
+        )?;
     }
-    let shown = path.display();
+    let diff = diff(&path, &text, after.as_deref().unwrap_or_default());
+    let shown = visible(&path.to_string_lossy()).into_owned();
     let text = match (changed, args.dry_run, add) {
         (false, _, true) => format!("{shown} has invar's hooks already\n"),
         (false, _, false) => format!("{shown} has no hooks of invar\n"),
-        (true, true, _) => format!("{shown} would be\n{after}"),
-        (true, false, true) => {
-            format!(
-                "{shown} now asks invar before every action; running sessions follow within a second or two\n"
-            )
-        }
+        (true, true, _) => diff.clone(),
+        (true, false, true) => format!(
+            "{shown} now asks invar before every action; {}\nSee with `invar doctor` that it works.\n",
+            install.after
+        ),
         (true, false, false) => format!("{shown} no longer asks invar\n"),
     };
+    let diff = args.dry_run.then_some(diff);
     Ok(Done::new(
         text,
-        json!({"path": path, "changed": changed, "dry_run": args.dry_run}),
+        json!({"agent": agent.name, "path": path, "changed": changed, "dry_run": args.dry_run, "diff": diff}),
     ))
 }
 
-fn unwritable(path: &std::path::Path, error: &io::Error) -> Failure {
+/// What would change, as a unified diff.
+fn diff(path: &Path, before: &str, after: &str) -> String {
+    let name = visible(&path.to_string_lossy()).into_owned();
+    let diff = TextDiff::from_lines(before, after);
+    let text = diff
+        .unified_diff()
+        .context_radius(3)
+        .header(&name, &name)
+        .to_string();
+    // Lines of the file may hold anything.
+    text.lines()
+        .map(|line| format!("{}\n", visible(line)))
+        .collect()
+}
+
+/// Writes whole or not at all: a torn settings file would switch every hook off. A link stays
+/// one. Returns the folders that had to be made, the innermost first.
+fn write(path: &Path, text: &str) -> Result<Vec<PathBuf>, Failure> {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = target.parent().unwrap_or(Path::new("/"));
+    let made: Vec<PathBuf> = folder
+        .ancestors()
+        .take_while(|f| !f.exists())
+        .map(Path::to_owned)
+        .collect();
+    let mode = fs::metadata(&target).map(|m| m.permissions()).ok();
+    let fresh = target.with_extension("invar-new");
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&fresh, text))
+        .and_then(|()| match mode {
+            Some(mode) => fs::set_permissions(&fresh, mode),
+            None => Ok(()),
+        })
+        .and_then(|()| fs::rename(&fresh, &target));
+    written.map_err(|e| unwritable(path, &e))?;
+    Ok(made)
+}
+
+/// The file beside the store that remembers.
+fn record_path(locations: &Locations) -> PathBuf {
+    let mut name = locations.store.clone().into_os_string();
+    name.push(".installs.json");
+    name.into()
+}
+
+fn read_record(path: &Path) -> Result<Record, Failure> {
+    match fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).map_err(|e| {
+            Failure::Failed(format!(
+                "{} cannot be read ({e}); remove it, and invar takes out only its own lines",
+                path.display()
+            ))
+        }),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Record::new()),
+        Err(e) => Err(unwritable(path, &e)),
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::Failed(format!(
-        "the settings {} cannot be changed: {error}; check their permissions",
+        "{} cannot be changed: {error}; check its permissions",
         path.display()
     ))
 }

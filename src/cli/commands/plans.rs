@@ -60,8 +60,8 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
 
 /// What of the effective set holds with an agent.
 fn plan_check(context: &mut Context, plan: String, agent: &str) -> Outcome {
-    let adapter = crate::agents::adapter(agent).ok_or_else(|| {
-        let known: Vec<_> = crate::agents::names().collect();
+    let found = crate::agents::agent(agent).ok_or_else(|| {
+        let known: Vec<_> = crate::agents::all().map(|a| a.name).collect();
         Failure::Usage(format!(
             "the agent {agent:?} is not known; use {}",
             known.join(", ")
@@ -81,7 +81,7 @@ fn plan_check(context: &mut Context, plan: String, agent: &str) -> Outcome {
     let mut data = Vec::new();
     let mut unsupported = false;
     for invariant in &set.invariants {
-        let coverage = adapter.coverage(&invariant.layer);
+        let coverage = found.capabilities.coverage(&invariant.layer);
         unsupported |= coverage.support == Support::Unsupported;
         let word = coverage.support.as_str().to_owned();
         let why = match (&fault, &invariant.layer) {
@@ -91,7 +91,7 @@ fn plan_check(context: &mut Context, plan: String, agent: &str) -> Outcome {
                     coverage.why
                 )
             }
-            _ => coverage.why.to_owned(),
+            _ => coverage.why,
         };
         rows.push(vec![word, invariant.text.clone(), why.clone()]);
         data.push(json!({

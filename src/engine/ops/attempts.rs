@@ -6,6 +6,8 @@ use super::super::{
     builtin::ONLY_PEOPLE,
     core::{Compiled, Core},
     message,
+    places::Root,
+    protocol::EffectiveOf,
     reach::{Hit, Reach, part},
 };
 use crate::{
@@ -23,13 +25,14 @@ impl Core {
         &mut self,
         session: &Session,
         mut attempt: Attempt,
+        how: How,
         out: &mut Batch,
     ) -> Verdict {
         let plan = session.plan;
         let halt = self.halt_of(plan);
         let verdict = match halt.verdict {
             VerdictKind::Halt => halt,
-            _ => self.decide(session, &mut attempt, out),
+            _ => self.decide(session, &mut attempt, how, out),
         };
         if verdict.lets_through() {
             self.announce(session, &attempt);
@@ -54,7 +57,13 @@ impl Core {
         verdict
     }
 
-    fn decide(&mut self, session: &Session, attempt: &mut Attempt, out: &mut Batch) -> Verdict {
+    fn decide(
+        &mut self,
+        session: &Session,
+        attempt: &mut Attempt,
+        how: How,
+        out: &mut Batch,
+    ) -> Verdict {
         let acts = |e: &Effect| !matches!(e, Effect::Read { .. });
         if !attempt.may_write && !attempt.effects.iter().any(acts) {
             return Verdict::allow();
@@ -70,6 +79,9 @@ impl Core {
             }
         };
         let reached = self.reached(attempt, &compiled);
+        if let Some(part) = reached.waits.as_ref().filter(|_| how.steers_unseen) {
+            return Verdict::deny(message::waits(&attempt.tool, part));
+        }
         // A command that is known to read needs no look afterwards.
         let commands = attempt
             .effects
@@ -103,10 +115,14 @@ impl Core {
             }
         }
         let verdict = verdict_of(&breaches);
-        if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn)
-            && let Err(why) = self.start_executing(session.plan, out)
-        {
-            return Verdict::deny(format!("invar denied this {tool}: {why}"));
+        if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !how.planning {
+            let moved = match reached.applies {
+                true => self.start_applying(session.plan, out),
+                false => self.start_executing(session.plan, out),
+            };
+            if let Err(why) = moved {
+                return Verdict::deny(format!("invar denied this {tool}: {why}"));
+            }
         }
         let reason = match verdict {
             VerdictKind::Allow => String::new(),
@@ -119,10 +135,42 @@ impl Core {
         }
     }
 
+    /// The verdict on an attempt that is neither counted nor recorded: `doctor` asks so whether
+    /// the guard is live.
+    pub(crate) fn probe(&self, root: &Path, attempt: &Attempt) -> Verdict {
+        let of = EffectiveOf::Project(self.state.project_of(root));
+        let root = Root::new(root);
+        let compiled = self.merged_for(of).and_then(|(_, merged)| {
+            let all = self.built_in.iter().chain(&merged.effective);
+            let (letters, set) = self.letter_set(all, &root)?;
+            Ok(Compiled::of(root, letters, set))
+        });
+        let compiled = match compiled {
+            Ok(compiled) => compiled,
+            Err(error) => return Verdict::deny(format!("invar denied this: {error}")),
+        };
+        let plan = PlanId(ulid::Ulid::nil());
+        let hits = self.reached(attempt, &compiled).hits.into_iter();
+        let breaches: Vec<Breach> = hits
+            .map(|(keyed, hit)| self.breach(plan, None, &keyed.invariant, hit))
+            .collect();
+        let verdict = verdict_of(&breaches);
+        let reason = match verdict {
+            VerdictKind::Allow => String::new(),
+            _ => message::reason(verdict, &attempt.tool, plan, &breaches),
+        };
+        Verdict {
+            verdict,
+            reason,
+            breaches,
+        }
+    }
+
     /// What an attempt would break, and whether it may change anything at all.
     fn reached(&self, attempt: &Attempt, compiled: &Compiled) -> Reached {
         let reach = self.reach(compiled, &attempt.cwd);
         let (mut reached, mut hits, mut changes) = (Vec::new(), Vec::new(), false);
+        let (mut waits, mut applies) = (None, false);
         for effect in &attempt.effects {
             let Effect::Opaque { command, language } = effect else {
                 changes |= !effect.changed_paths().is_empty();
@@ -131,6 +179,9 @@ impl Core {
             };
             let reading = reach.read(command, language.as_deref());
             changes |= !reading.only_reads() || !reading.rule_changes.is_empty();
+            applies |= reading.applies;
+            let waiting = reading.waits.first();
+            waits = waits.or_else(|| waiting.map(|at| part(command, at).to_owned()));
             hits.extend(reach.of_reading(&reading, command));
             let only_people = self
                 .built_in
@@ -152,6 +203,8 @@ impl Core {
         Reached {
             hits: letters.chain(reached).collect(),
             changes,
+            waits,
+            applies,
         }
     }
 
@@ -232,12 +285,25 @@ impl Core {
     }
 }
 
+/// What of an agent's ways counts for its attempts.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct How {
+    /// It is in its own planning mode: nothing it does begins execution.
+    pub planning: bool,
+    /// Input to a running command comes by no hook.
+    pub steers_unseen: bool,
+}
+
 /// What an attempt reaches.
 struct Reached {
     /// The invariants that it would break.
     hits: Vec<(Arc<Keyed>, Hit)>,
     /// It is not known to change nothing.
     changes: bool,
+    /// The part of a command that takes its orders from later input.
+    waits: Option<String>,
+    /// It records the work or hands it over.
+    applies: bool,
 }
 
 /// The gravest of what the breaches call for.

@@ -35,7 +35,7 @@ impl Core {
         let root = Root::new(root);
         let (letters, set) =
             self.letter_set(self.built_in.iter().chain(&merged.effective), &root)?;
-        let compiled = Compiled { root, letters, set };
+        let compiled = Compiled::of(root, letters, set);
         let reach = self.reach(&compiled, cwd);
         let (mut explained, hits, rule_changes) = match what {
             ExplainWhat::Path(path) => {

@@ -296,7 +296,7 @@ impl Core {
         let Ok((letters, set)) = self.letter_set(merged.effective.iter(), &root) else {
             return;
         };
-        let compiled = Compiled { root, letters, set };
+        let compiled = Compiled::of(root, letters, set);
         let broken = self.broken_by_change(&compiled, &session.root, change);
         if let Some((hit, invariant)) = broken.into_iter().next() {
             self.emit(

@@ -3,6 +3,7 @@
 mod actions;
 mod attempts;
 mod check;
+pub(super) mod decided;
 mod explain;
 pub(super) mod files;
 pub(super) mod found;

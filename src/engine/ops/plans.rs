@@ -146,6 +146,21 @@ impl Core {
         transition: Transition,
         out: &mut Batch,
     ) -> Result<ReconciliationResult, EngineError> {
+        let state = match transition.target() {
+            Phase::Apply => PhaseState::Applied,
+            _ => PhaseState::Processing,
+        };
+        self.enter(id, transition, state, out)
+    }
+
+    /// A transition after which the plan is in `state`.
+    pub(super) fn enter(
+        &mut self,
+        id: PlanId,
+        transition: Transition,
+        state: PhaseState,
+        out: &mut Batch,
+    ) -> Result<ReconciliationResult, EngineError> {
         let plan = self.state.plans[&id].clone();
         check_order(&plan, transition)?;
         let survey = match self.survey_for(&plan, transition) {
@@ -174,10 +189,7 @@ impl Core {
         }
         let phase = transition.target();
         plan.phase = phase;
-        plan.state = match phase {
-            Phase::Apply => PhaseState::Applied,
-            _ => PhaseState::Processing,
-        };
+        plan.state = state;
         plan.blocked = None;
         plan.violated_ids = Vec::new();
         plan.entered.insert(phase, Timestamp::now());

@@ -1,18 +1,20 @@
 //! Which plan an agent's session belongs to (semantics section 6).
 
-use std::path::Path;
-
 use jiff::Timestamp;
 
-use super::super::{
-    core::Core,
-    message,
-    protocol::{HookCall, HookEvent, HookReply},
-    state::project_root,
+use super::{
+    super::{
+        core::Core,
+        message,
+        protocol::{HookCall, HookEvent, HookReply, PROBE_SESSION},
+        state::project_root,
+    },
+    attempts::How,
 };
 use crate::{
     model::{
-        EventKind, Phase, PhaseState, PlanChange, PlanId, Session, Transition, Verdict, VerdictKind,
+        Attempt, EventKind, Phase, PhaseState, PlanChange, PlanId, Session, Transition, Verdict,
+        VerdictKind,
     },
     store::Batch,
 };
@@ -20,37 +22,42 @@ use crate::{
 impl Core {
     /// Answers what an agent's hook reports. Never fails: what cannot be decided is denied.
     pub(crate) fn hook(&mut self, call: HookCall, out: &mut Batch) -> HookReply {
-        let HookCall {
-            agent,
-            session,
-            project_dir,
-            pid,
-            hooked,
-            what,
-        } = call;
-        if what == HookEvent::SessionEnd {
-            self.end_session(&agent, &session, out);
+        if call.session == PROBE_SESSION {
+            let verdict = match &call.what {
+                HookEvent::Attempt(attempt) => {
+                    self.probe(&project_root(&call.project_dir), attempt)
+                }
+                _ => Verdict::allow(),
+            };
+            return reply(None, verdict);
+        }
+        if call.what == HookEvent::SessionEnd {
+            self.end_session(&call.agent, &call.session, out);
             return reply(None, Verdict::allow());
         }
-        let mut session = self.bind(&agent, &session, &project_dir, pid, out);
-        if what == HookEvent::SessionStart && session.hooked != hooked {
+        let mut session = self.bind(&call, out);
+        let hooked = call.hooked;
+        if call.what == HookEvent::SessionStart && session.hooked != hooked {
             session.hooked = hooked;
             let session = session.clone();
             self.emit(out, EventKind::SessionStarted { session });
         }
+        let starts = call.what == HookEvent::SessionStart;
+        let begins = starts || call.what == HookEvent::Prompt;
+        let verdict = self.verdict_on(&session, &call, out);
+        let mut answer = reply(Some(session.plan), verdict);
+        let hears = call.traits.hears && (begins || session.told.is_some());
+        if hears && answer.verdict.verdict == VerdictKind::Allow {
+            answer.context = self.news(&session, starts, out);
+        }
+        answer
+    }
+
+    fn verdict_on(&mut self, session: &Session, call: &HookCall, out: &mut Batch) -> Verdict {
         let plan = session.plan;
-        match what {
+        match &call.what {
             HookEvent::SessionStart => {
-                let effective: Vec<_> = self
-                    .state
-                    .plans
-                    .get(&plan)
-                    .map(|p| self.merged(p).effective)
-                    .unwrap_or_default();
-                let effective: Vec<_> = effective.iter().map(|k| k.invariant.clone()).collect();
-                let mut answer = reply(Some(plan), Verdict::allow());
-                answer.context = message::context(plan, &effective);
-                self.guard_tree(&session);
+                self.guard_tree(session);
                 let others =
                     self.state.sessions.values().any(|s| {
                         s.root == session.root && s.is_live() && s.session != session.session
@@ -59,44 +66,91 @@ impl Core {
                     // How things are when the run starts.
                     self.trees.accept_all(&session.root);
                 }
-                answer
+                Verdict::allow()
             }
             HookEvent::Prompt => {
-                self.command_ended(&session, None, out);
-                reply(Some(plan), self.halt_of(plan))
+                self.command_ended(session, None, out);
+                self.halt_of(plan)
             }
-            HookEvent::Settled => reply(Some(plan), self.halt_of(plan)),
-            HookEvent::Attempt(attempt) => {
-                let verdict = self.attempt(&session, attempt, out);
-                reply(Some(plan), verdict)
-            }
+            HookEvent::Settled => self.halt_of(plan),
+            HookEvent::Attempt(attempt) => self.verdict_on_attempt(session, call, attempt, out),
             HookEvent::Ran(attempt) => {
-                let found = self.look_at_tree(&session, out);
-                self.command_ended(&session, attempt.call, out);
-                reply(Some(plan), self.verdict_on_found(plan, found))
+                let found = self.look_at_tree(session, out);
+                self.command_ended(session, attempt.call.clone(), out);
+                self.verdict_on_found(plan, found)
             }
             HookEvent::Stopped { turn } => {
-                let found = self.look_at_tree(&session, out);
+                let found = self.look_at_tree(session, out);
                 // A command that was interrupted told no end.
-                if turn {
-                    self.command_ended(&session, None, out);
+                if *turn {
+                    self.command_ended(session, None, out);
                 }
-                reply(Some(plan), self.verdict_on_found(plan, found))
+                self.verdict_on_found(plan, found)
             }
-            HookEvent::Settings { fault } => reply(
-                Some(plan),
-                match fault.or_else(|| {
-                    let gone = session.hooked && !hooked;
-                    gone.then(|| "no settings file runs it any more".to_owned())
-                }) {
+            HookEvent::Settings { fault } => {
+                let gone = session.hooked && !call.hooked;
+                let gone = gone.then(|| "no settings file runs it any more".to_owned());
+                match fault.clone().or(gone) {
                     Some(fault) => Verdict::deny(format!(
                         "invar keeps its hooks in this session: {fault}. A person takes them out with `invar uninstall`, and starts the agent again."
                     )),
                     None => Verdict::allow(),
-                },
-            ),
-            HookEvent::SessionEnd => reply(Some(plan), Verdict::allow()),
+                }
+            }
+            HookEvent::SessionEnd => Verdict::allow(),
         }
+    }
+
+    fn verdict_on_attempt(
+        &mut self,
+        session: &Session,
+        call: &HookCall,
+        attempt: &Attempt,
+        out: &mut Batch,
+    ) -> Verdict {
+        let key = (session.agent.clone(), session.session.clone());
+        if let Some(verdict) = self.decided.again(&key, &call.via, attempt) {
+            return verdict.clone();
+        }
+        if !call.traits.tells_end && !session.running.is_empty() {
+            let found = self.look_at_tree(session, out);
+            self.command_ended(session, None, out);
+            // The only moment at which the model can be told.
+            if !found.is_empty() {
+                return self.verdict_on_found(session.plan, found);
+            }
+        }
+        let how = How {
+            planning: call.planning,
+            steers_unseen: call.traits.steers_unseen,
+        };
+        let verdict = self.attempt(session, attempt.clone(), how, out);
+        self.decided.note(key, &call.via, attempt.clone(), &verdict);
+        verdict
+    }
+
+    /// What a model has to be told of its plan's effective set: all of it when the session
+    /// starts, and again after each change.
+    fn news(&mut self, session: &Session, starts: bool, out: &mut Batch) -> Option<String> {
+        let compiled = self.compiled(session.plan, &session.root).ok()?;
+        let told = session.told.as_deref();
+        if told == Some(&compiled.digest) && !starts {
+            return None;
+        }
+        let context = match told {
+            Some(told) if !starts && told != compiled.digest => {
+                Some(message::changed_context(compiled.context.as_deref()))
+            }
+            _ => compiled.context.clone(),
+        };
+        if told != Some(&compiled.digest) {
+            let key = (session.agent.clone(), session.session.clone());
+            // What the attempt changed in the record stays.
+            let mut session = self.state.sessions.get(&key)?.clone();
+            session.told = Some(compiled.digest.clone());
+            self.emit(out, EventKind::SessionStarted { session });
+        }
+        context
     }
 
     /// A halt verdict while the plan is halted, else allow.
@@ -117,16 +171,23 @@ impl Core {
     }
 
     /// The session's record, bound to its plan; made when it is new or its plan is over.
-    fn bind(
-        &mut self,
-        agent: &str,
-        session: &str,
-        dir: &Path,
-        pid: Option<u32>,
-        out: &mut Batch,
-    ) -> Session {
+    fn bind(&mut self, call: &HookCall, out: &mut Batch) -> Session {
+        let (agent, session, dir, pid) = (
+            call.agent.as_str(),
+            call.session.as_str(),
+            call.project_dir.as_path(),
+            call.pid,
+        );
         let key = (agent.to_owned(), session.to_owned());
         let known = self.state.sessions.get(&key).cloned();
+        let parent = known.as_ref().and_then(|k| k.parent.clone());
+        let parent = parent.or_else(|| call.parent.clone());
+        // A sub-agent works for the plan of the session that started it.
+        let parents_plan = parent.as_ref().and_then(|parent| {
+            let key = (agent.to_owned(), parent.clone());
+            let plan = self.state.sessions.get(&key)?.plan;
+            self.continues(plan).then_some(plan)
+        });
         if let Some(known) = &known {
             let live = self
                 .state
@@ -134,11 +195,11 @@ impl Core {
                 .get(&known.plan)
                 .is_some_and(|p| !p.is_over());
             // A plan that a person chose meanwhile takes the session over.
-            let chosen = self.chosen_plan(&known.project);
+            let chosen = self.chosen_plan(&known.project).or(parents_plan);
             // One that is resumed runs in another process.
             let same_process = pid.is_none() || known.pid == pid;
             let bound = live && known.is_live() && chosen.is_none_or(|c| c == known.plan);
-            if bound && same_process {
+            if bound && same_process && known.parent == parent {
                 return known.clone();
             }
         }
@@ -155,12 +216,10 @@ impl Core {
             self.trees.start_over(&root);
         }
         let project = self.state.project_of(&root);
-        let plan = match known
-            .as_ref()
-            .map(|k| k.plan)
-            .filter(|id| self.continues(*id))
-        {
-            Some(own) if self.chosen_plan(&project).is_none() => own,
+        let own = known.as_ref().map(|k| k.plan);
+        let own = own.filter(|id| self.continues(*id));
+        let plan = match parents_plan.or(own) {
+            Some(plan) if self.chosen_plan(&project).is_none() => plan,
             _ => self.plan_for(agent, &project, pid, out),
         };
         let known_pid = known.as_ref().and_then(|k| k.pid);
@@ -169,7 +228,12 @@ impl Core {
             .as_ref()
             .map(|k| k.running.clone())
             .unwrap_or_default();
+        // Another plan is news, even when what is in force reads the same.
+        let told = known.as_ref().filter(|k| k.plan == plan);
+        let told = told.and_then(|k| k.told.clone());
         let session = Session {
+            parent,
+            told,
             agent: agent.to_owned(),
             session: session.to_owned(),
             plan,
@@ -258,9 +322,21 @@ impl Core {
         }
     }
 
+    /// Moves an automatic plan to its end, when its agent records the work or hands it over: the
+    /// gate is asked each time, and the plan goes on. The sentence says why it may not.
+    pub(crate) fn start_applying(&mut self, id: PlanId, out: &mut Batch) -> Result<(), String> {
+        self.start_executing(id, out)?;
+        if !self.state.plans.get(&id).is_some_and(|p| p.automatic) {
+            return Ok(());
+        }
+        self.enter(id, Transition::ApplyPlan, PhaseState::Processing, out)
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    }
+
     fn end_session(&mut self, agent: &str, session: &str, out: &mut Batch) {
         let key = (agent.to_owned(), session.to_owned());
-        let Some(mut session) = self
+        let Some(session) = self
             .state
             .sessions
             .get(&key)
@@ -269,10 +345,20 @@ impl Core {
         else {
             return;
         };
-        session.ended_at = Some(Timestamp::now());
-        session.running.clear();
         let plan = session.plan;
-        self.emit(out, EventKind::SessionEnded { session });
+        let children: Vec<Session> = self
+            .state
+            .sessions
+            .values()
+            .filter(|s| s.is_live() && s.agent == agent)
+            .filter(|s| s.parent.as_deref() == Some(session.session.as_str()))
+            .cloned()
+            .collect();
+        for mut session in children.into_iter().chain([session]) {
+            session.ended_at = Some(Timestamp::now());
+            session.running.clear();
+            self.emit(out, EventKind::SessionEnded { session });
+        }
         let others = self
             .state
             .sessions

@@ -149,12 +149,13 @@ fn an_agent_that_was_killed_is_continued_and_one_that_runs_is_not() {
     child.wait().unwrap();
     let mut edit = |session: &str, pid: u32| {
         let call = HookCall {
-            agent: "claude-code".into(),
-            session: session.into(),
-            project_dir: w.root.clone(),
             pid: Some(pid),
-            hooked: false,
-            what: HookEvent::Attempt(w.attempt_on("tests/t.py")),
+            ..HookCall::new(
+                "claude-code",
+                session,
+                &w.root,
+                HookEvent::Attempt(w.attempt_on("tests/t.py")),
+            )
         };
         let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {
             panic!()
@@ -195,14 +196,12 @@ fn the_project_directory_stays_though_the_agent_walks_away() {
     w.edit("s", "src/a.rs");
     let mut attempt = w.attempt_on("../README.md");
     attempt.cwd = w.root.join("src");
-    let call = HookCall {
-        agent: "claude-code".into(),
-        session: "s".into(),
-        project_dir: w.root.join("src"),
-        pid: None,
-        hooked: false,
-        what: HookEvent::Attempt(attempt),
-    };
+    let call = HookCall::new(
+        "claude-code",
+        "s",
+        &w.root.join("src"),
+        HookEvent::Attempt(attempt),
+    );
     let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {
         panic!()
     };

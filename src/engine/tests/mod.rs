@@ -173,14 +173,7 @@ impl World {
     }
 
     pub fn hook(&mut self, session: &str, what: HookEvent) -> HookReply {
-        let call = HookCall {
-            agent: "claude-code".into(),
-            session: session.into(),
-            project_dir: self.root.clone(),
-            pid: None,
-            hooked: false,
-            what,
-        };
+        let call = HookCall::new("claude-code", session, &self.root, what);
         match self.call(Call::Hook(call)).unwrap() {
             Reply::Hook(reply) => *reply,
             other => panic!("{other:?}"),

@@ -116,14 +116,12 @@ async fn many_clients_at_once_lose_and_double_nothing() {
         tasks.push(tokio::task::spawn_blocking(move || {
             let mut session = open_session(&locations, soon()).unwrap();
             session.call(&locations, add, soon()).unwrap();
-            let call = HookCall {
-                agent: "claude-code".into(),
-                session: format!("s{n}"),
-                project_dir: root,
-                pid: None,
-                hooked: false,
-                what: HookEvent::Attempt(attempt),
-            };
+            let call = HookCall::new(
+                "claude-code",
+                &format!("s{n}"),
+                &root,
+                HookEvent::Attempt(attempt),
+            );
             session.call(&locations, Call::Hook(call), soon()).unwrap();
         }));
     }
@@ -203,14 +201,12 @@ async fn an_allowed_attempt_is_answered_at_once_and_written_soon() {
     let near = host.handle();
     let mut heard = near.subscribe().await.unwrap();
     let call = |w: &World| {
-        Call::Hook(HookCall {
-            agent: "claude-code".into(),
-            session: "s".into(),
-            project_dir: w.root.clone(),
-            pid: None,
-            hooked: false,
-            what: HookEvent::Attempt(w.attempt_on("src/a.rs")),
-        })
+        Call::Hook(HookCall::new(
+            "claude-code",
+            "s",
+            &w.root,
+            HookEvent::Attempt(w.attempt_on("src/a.rs")),
+        ))
     };
     near.call(call(&w)).await.unwrap();
     near.call(call(&w)).await.unwrap();

@@ -351,12 +351,8 @@ fn settings_that_no_longer_run_invar_are_refused() {
     let mut w = World::new();
     let mut settings = |hooked: bool, what: HookEvent| {
         let call = HookCall {
-            agent: "claude-code".into(),
-            session: "s".into(),
-            project_dir: w.root.clone(),
-            pid: None,
             hooked,
-            what,
+            ..HookCall::new("claude-code", "s", &w.root, what)
         };
         match w.call(Call::Hook(call)).unwrap() {
             Reply::Hook(reply) => reply.verdict.verdict,

@@ -32,7 +32,7 @@ impl Walker<'_> {
         }
         let tests = &args[first.unwrap_or(args.len())..];
         // What is known of the name narrows what is found.
-        let mut ends = vec![Field::default()];
+        let (mut ends, mut is_any) = (vec![Field::default()], false);
         let named = tests.iter().position(|t| is(t, &["-name", "-iname"]));
         if let Some(at) = named
             && let Some(pattern) = tests.get(at + 1).and_then(Field::known)
@@ -42,9 +42,15 @@ impl Walker<'_> {
                 true => literal.to_owned(),
                 false => format!("/{pattern}"),
             };
-            ends = match is(&tests[at], &["-iname"]) {
-                true => vec![end.to_lowercase(), end.to_uppercase(), end],
-                false => vec![end],
+            let any_case = is(&tests[at], &["-iname"]);
+            ends = match (any_case, end.starts_with('/')) {
+                // Any spelling of a whole name: more than can be listed.
+                (true, true) => {
+                    is_any = true;
+                    vec![String::new()]
+                }
+                (true, false) => vec![end.to_lowercase(), end.to_uppercase(), end],
+                (false, _) => vec![end],
             }
             .into_iter()
             .map(Field::text)
@@ -54,7 +60,10 @@ impl Walker<'_> {
         let alone = !tests
             .iter()
             .any(|t| is(t, &["-o", "-or", "!", "-not", ","]));
-        let whole = alone && ends.iter().all(|end| end.start().starts_with('/'));
+        let whole = alone
+            && ends
+                .iter()
+                .all(|end| end.start().starts_with('/') || is_any);
         let mut hits = Vec::new();
         for root in &roots {
             let trimmed = match (root.known(), world.path(root)) {

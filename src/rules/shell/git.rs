@@ -277,7 +277,16 @@ impl Walker<'_> {
                 }
             }
             // Hooks of the project run then, and they may do anything.
-            "commit" => self.opaque(),
+            "commit" | "push" => {
+                self.opaque();
+                let parsed = Args::parse(rest, "mFCct", &["message", "file"], false);
+                self.out.applies |= !parsed.has(&["dry-run"]);
+                // Without a text the editor opens, and an editor runs commands.
+                let texts = ["m", "message", "F", "file", "C", "no-edit", "fixup"];
+                if verb == "commit" && !parsed.has(&texts) {
+                    self.waits();
+                }
+            }
             read if READS.contains(&read) => {
                 let parsed = Args::parse(rest, "O", &["output", "open-files-in-pager"], false);
                 for file in parsed.values(&["output"]) {
@@ -342,8 +351,12 @@ impl Walker<'_> {
             ],
             _ => return false,
         };
-        let word = |f: &Field| f.known().is_some_and(|w| verbs.contains(&w.as_str()));
-        match args.iter().any(word) {
+        let any = |verbs: &[&str]| {
+            let word = |f: &Field| f.known().is_some_and(|w| verbs.contains(&w.as_str()));
+            args.iter().any(word)
+        };
+        self.out.applies |= any(&["commit", "ci", "push", "record", "dcommit"]);
+        match any(verbs) {
             true => self.whole_tree(world, name),
             false => self.opaque(),
         }

@@ -11,6 +11,7 @@ mod editors;
 mod files;
 mod find;
 mod git;
+mod interactive;
 mod links;
 mod mounts;
 mod parse;
@@ -113,6 +114,10 @@ pub struct Reading {
     pub rule_changes: Vec<RuleChange>,
     /// Some command of the line is not known to leave files alone.
     pub opaque: bool,
+    /// Parts that take their commands from later input, such as a shell without a script.
+    pub waits: Vec<Range<usize>>,
+    /// The work is recorded or handed over: `git commit`, `git push` and the like.
+    pub applies: bool,
 }
 
 impl Reading {

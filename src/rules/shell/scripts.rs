@@ -278,6 +278,10 @@ impl Walker<'_> {
                     self.runs_unknown(&format!("what {name} runs"))
                 }
                 _ if asks => {}
+                (None, true) => {
+                    self.opaque();
+                    self.waits();
+                }
                 _ => self.opaque(),
             }
         }

@@ -149,6 +149,7 @@ impl Walker<'_> {
         }
         let base = name.rsplit('/').next().unwrap_or(&name).to_owned();
         self.mention(args, &world);
+        self.notice_waiting(&base, args, stdin);
         let printed = match base.as_str() {
             "exit" => return (Vec::new(), Stream::default()),
             "cd" | "pushd" | "chdir" => {
@@ -559,7 +560,10 @@ impl Walker<'_> {
             }
             None if stdin.decoded => self.hidden("what it runs, since it is decoded first"),
             None if stdin.piped => self.runs_unknown("what the inner shell runs"),
-            None => self.opaque(),
+            None => {
+                self.opaque();
+                self.waits();
+            }
         }
     }
 

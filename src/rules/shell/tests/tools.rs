@@ -178,10 +178,7 @@ fn what_is_found_from_a_dotted_folder_is_placed() {
         ("find src/.. -name t.py -delete", &["?/w…/t.py"]),
         ("find . -name t.py | xargs rm", &["?/w…/t.py"]),
         ("rm $(find ./tests -name t.py)", &["?./tests…/t.py"]),
-        (
-            "find . -iname T.py -delete",
-            &["?/w…/T.PY", "?/w…/T.py", "?/w…/t.py"],
-        ),
+        ("find . -iname T.py -delete", &["?/w…"]),
         ("git grep -l x | xargs sed -i s/a/b/", &["?./…"]),
     ]);
     for (line, there) in [
