@@ -1,6 +1,8 @@
 //! OpenAI Codex CLI: Claude Code's names, read strictly. One key too many, an empty reason or an
 //! exit code 2 without stderr lets the action run, and no answer halts a run.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::json;
 
 use super::{
@@ -117,6 +119,27 @@ fn answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {
     }
 }
 
+/// Whether Codex has been told to trust the hook before actions in that file. It keeps a digest of
+/// each entry, which nobody else can make, so that an entry changed since is not told apart.
+pub fn trusts(hooks: &Path) -> bool {
+    let home = std::env::var_os("CODEX_HOME").map(PathBuf::from);
+    let own = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".codex"));
+    let config = home.or_else(own).map(|folder| folder.join("config.toml"));
+    let text = config.and_then(|path| std::fs::read_to_string(path).ok());
+    text.is_some_and(|text| has_trust(&text, hooks))
+}
+
+fn has_trust(config: &str, hooks: &Path) -> bool {
+    let table: toml::Table = config.parse().unwrap_or_default();
+    let state = table.get("hooks").and_then(|h| h.get("state"));
+    let key = format!("{}:pre_tool_use:", hooks.display());
+    state.and_then(toml::Value::as_table).is_some_and(|state| {
+        state
+            .iter()
+            .any(|(name, entry)| name.starts_with(&key) && entry.get("trusted_hash").is_some())
+    })
+}
+
 /// By the agent's strict rules: no other key than those it knows, and a reason.
 fn denies(answer: &HookAnswer) -> bool {
     if answer.exit == 2 {
@@ -133,4 +156,21 @@ fn denies(answer: &HookAnswer) -> bool {
         && denies_like_claude(answer)
         && inner["hookEventName"] == "PreToolUse"
         && reason.is_some_and(|r| !r.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trust_is_looked_up_by_file_and_event() {
+        let config = "[hooks.state.\"/h/.codex/hooks.json:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:1\"\n";
+        assert!(has_trust(config, Path::new("/h/.codex/hooks.json")));
+        assert!(!has_trust(config, Path::new("/w/.codex/hooks.json")));
+        assert!(!has_trust(
+            &config.replace("pre_", "post_"),
+            Path::new("/h/.codex/hooks.json")
+        ));
+        assert!(!has_trust("no toml [", Path::new("/h/.codex/hooks.json")));
+    }
 }

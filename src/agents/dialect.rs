@@ -356,7 +356,7 @@ impl Agent {
             None => return Err(field_name(f.input)),
         };
         let is_text_tool = matches!(known, Some(Tool::Patch(_) | Tool::Line));
-        if !input.is_object() && !(input.is_string() && is_text_tool) {
+        if !(input.is_object() || input.is_string() && is_text_tool) {
             return Err(field_name(f.input));
         }
         let mut at = cwd.to_owned();

@@ -111,7 +111,7 @@ pub static QWEN: Agent = Agent {
         evidence: Evidence::Run("0.24.4"),
         gaps: &["before 0.24 nothing tells its sub-agents apart from the main agent"],
     },
-    answer: like_claude,
+    answer: qwen_answer,
     refuse: refuse_by_exit,
     denies: denies_like_claude,
     install: Some(Install {
@@ -177,5 +177,16 @@ fn answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {
         (Say::Halt(reason), _) => json_answer(&json!({
             "decision": "deny", "reason": reason, "continue": false, "stopReason": reason,
         })),
+    }
+}
+
+/// After an action only what goes with the result reaches the model.
+fn qwen_answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {
+    match (say(reply), occasion.moment) {
+        (Say::Deny(reason) | Say::Halt(reason), Moment::After) => json_answer(&json!({
+            "decision": "block", "reason": reason,
+            "hookSpecificOutput": {"hookEventName": occasion.event, "additionalContext": reason},
+        })),
+        _ => like_claude(occasion, reply),
     }
 }

@@ -15,10 +15,14 @@ mod others;
 mod patch;
 mod payload;
 mod plugins;
+pub mod sample;
 pub mod settings;
 #[cfg(test)]
 mod tests;
 mod tools;
+pub mod transcript;
+
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -58,6 +62,12 @@ pub fn all() -> impl Iterator<Item = &'static Agent> {
 /// The agent of that name.
 pub fn agent(name: &str) -> Option<&'static Agent> {
     all().find(|a| a.name == name)
+}
+
+/// Whether an agent that runs only trusted hooks trusts those of a settings file; `None` for an
+/// agent that needs no trust.
+pub fn trust(agent: &Agent, settings: &Path) -> Option<bool> {
+    (agent.name == codex::CODEX.name).then(|| codex::trusts(settings))
 }
 
 /// Who sent a payload to the hook of `asked`: Cursor and Grok run other agents' hook files.

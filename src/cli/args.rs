@@ -101,8 +101,14 @@ pub enum Command {
     Install(InstallArgs),
     /// Take invar out of an agent's hook settings.
     Uninstall(InstallArgs),
+    /// Prove that the guard is live: settings, hooks, invariants.
+    Doctor(DoctorArgs),
+    /// What today's invariants would have refused in recorded sessions.
+    Replay(ReplayArgs),
     /// One line about the plan of this directory.
     Status,
+    /// One line for an agent's status line; its JSON comes on stdin.
+    Statusline(StatuslineArgs),
     /// Where store, configuration, logs and socket lie.
     Paths,
     /// The configuration in force, as TOML.
@@ -159,7 +165,10 @@ impl Command {
             Self::Hook(_) => "hook",
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",
+            Self::Doctor(_) => "doctor",
+            Self::Replay(_) => "replay",
             Self::Status => "status",
+            Self::Statusline(_) => "statusline",
             Self::Paths => "paths",
         }
     }
@@ -428,9 +437,9 @@ pub struct PlanCheckArgs {
     /// The plan: its id, a unique prefix, or @ for the current one of this directory.
     #[arg(default_value = "@")]
     pub plan: String,
-    /// The agent, such as claude-code.
-    #[arg(long, default_value = "claude-code")]
-    pub agent: String,
+    /// The agent, such as codex; by default the one that works in the plan, else claude-code.
+    #[arg(long)]
+    pub agent: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -555,6 +564,28 @@ pub struct ServeArgs {
 #[derive(Debug, Args)]
 pub struct HookArgs {
     /// The agent, such as claude-code.
+    pub agent: String,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// The agent, such as claude-code; all that are connected, without one.
+    pub agent: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// Transcripts of Claude Code or Codex, or JSON lines of `invar hook generic`; `-` is stdin.
+    #[arg(required = true, value_name = "TRANSCRIPT")]
+    pub files: Vec<PathBuf>,
+    /// The plan whose effective set counts; by default the current one, else the project's.
+    #[arg(long, value_name = "ID")]
+    pub plan: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct StatuslineArgs {
+    /// The agent that shows the line, such as claude-code.
     pub agent: String,
 }
 

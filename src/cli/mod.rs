@@ -93,6 +93,11 @@ impl Context {
         }
     }
 
+    /// Lets go of the store, for another process that needs it meanwhile.
+    pub fn release(&mut self) {
+        self.session = None;
+    }
+
     fn ask(&mut self, call: Call) -> Result<Reply, EngineError> {
         let session = match &mut self.session {
             Some(session) => session,

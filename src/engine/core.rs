@@ -216,6 +216,7 @@ impl Core {
                 cwd,
                 what,
             } => self.explain(of, &root, &cwd, &what),
+            Call::Replay { of, root, attempts } => self.replay(of, &root, &attempts),
             Call::Check { of, root, paths } => self.check(of, &root, &paths),
             Call::Enforce {
                 plan,

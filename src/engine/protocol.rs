@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
-        Action, ActionName, Attempt, Decision, Enforcement, Event, Invariant, InvariantId,
+        Action, ActionName, Attempt, Breach, Decision, Enforcement, Event, Invariant, InvariantId,
         InvariantPatch, ModelError, NewInvariant, Plan, PlanId, Project, ProjectName,
         ReconciliationResult, Scope, Session, Severity, Strike, Transition, Verdict, VerdictKind,
         Violation,
@@ -135,6 +135,12 @@ pub enum Call {
         cwd: PathBuf,
         what: ExplainWhat,
     },
+    /// Asks about recorded attempts. Nothing is counted.
+    Replay {
+        of: EffectiveOf,
+        root: PathBuf,
+        attempts: Vec<Attempt>,
+    },
     Enforce {
         plan: PlanRef,
         violated: Vec<String>,
@@ -183,7 +189,8 @@ impl Call {
             Self::ProjectOf { dir } => dir,
             Self::ProjectBind { root, .. }
             | Self::Check { root, .. }
-            | Self::Explain { root, .. } => root,
+            | Self::Explain { root, .. }
+            | Self::Replay { root, .. } => root,
             Self::Hook(call) => &call.project_dir,
             Self::Effective {
                 of: EffectiveOf::Plan(plan),
@@ -539,6 +546,8 @@ pub enum Reply {
         offences: Vec<Offence>,
     },
     Explained(Box<Explained>),
+    /// What each attempt would break, in their order.
+    Replayed(Vec<Vec<Breach>>),
     Reconciled(Box<ReconciliationResult>),
     Violation(Box<Violation>),
     Violations(Vec<Violation>),

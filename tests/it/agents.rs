@@ -343,3 +343,278 @@ fn a_commit_moves_an_automatic_plan_to_apply_and_waits_at_its_gate() {
         .unwrap();
     assert!(reason.contains("apply"), "{reason}");
 }
+
+/// The files below a folder with their bytes.
+fn everything(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    crate::support::files(folder, "")
+        .into_iter()
+        .map(|p| (p.clone(), fs::read(&p).unwrap()))
+        .collect()
+}
+
+#[test]
+fn uninstall_puts_everything_back_byte_for_byte() {
+    let w = World::new();
+    let odd = "{\n\t// tabs, a comment and no line end\n\t\"a\": 1.0, \"hooks\": { },\r\n}";
+    let own = [
+        ".claude/settings.json",
+        ".gemini/settings.json",
+        ".cursor/hooks.json",
+    ];
+    for file in own {
+        fs::create_dir_all(w.home.join(file).parent().unwrap()).unwrap();
+        fs::write(w.home.join(file), odd).unwrap();
+    }
+    let settings = |w: &World| {
+        let mut all = everything(&w.home);
+        all.retain(|(path, _)| !path.starts_with(w.home.join(".local")));
+        all.extend(everything(&w.project));
+        all
+    };
+    let before = settings(&w);
+    let agents = [
+        "claude-code",
+        "codex",
+        "gemini",
+        "qwen",
+        "opencode",
+        "copilot",
+        "cursor",
+        "pi",
+        "crush",
+        "factory-droid",
+        "windsurf",
+        "grok",
+    ];
+    for level in ["--user", "--project"] {
+        for agent in agents {
+            let shown = w.ok(&["install", agent, level, "--dry-run"]).stdout;
+            assert!(
+                shown.contains("+++ ") && shown.contains(&format!("hook {agent}"))
+                    || shown.contains("const INVAR"),
+                "{shown}"
+            );
+            w.ok(&["install", agent, level]);
+            let installed = settings(&w);
+            let again = w.ok(&["install", agent, level]).stdout;
+            assert!(again.contains("already"), "{again}");
+            assert_eq!(
+                settings(&w),
+                installed,
+                "{agent}: a second time changes nothing"
+            );
+        }
+    }
+    assert_ne!(settings(&w), before);
+    for level in ["--project", "--user"] {
+        for agent in agents {
+            w.ok(&["uninstall", agent, level]);
+        }
+    }
+    assert_eq!(settings(&w), before);
+    assert!(
+        !w.home.join(".codex").exists(),
+        "folders that were made go too"
+    );
+}
+
+#[test]
+fn settings_that_were_changed_meanwhile_lose_only_ours() {
+    let w = World::new();
+    let file = w.home.join(".claude/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "{\"model\": \"x\"}").unwrap();
+    w.ok(&["install", "claude-code"]);
+    let text = fs::read_to_string(&file).unwrap().replace("\"x\"", "\"y\"");
+    fs::write(&file, text).unwrap();
+    w.ok(&["uninstall", "claude-code"]);
+    let left: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(left, json!({"model": "y"}));
+    let unknown = w.run(&["install", "goose"]);
+    assert_eq!(unknown.code, 2);
+    assert!(
+        unknown.stderr.contains("invar hook goose"),
+        "{}",
+        unknown.stderr
+    );
+}
+
+#[test]
+fn doctor_judges_by_what_the_installed_hooks_do() {
+    let w = World::new();
+    fs::write(w.project.join("tests/test_sync.py"), "x").unwrap();
+    w.ok(&["add", "--untouched", "tests/test_sync.py"]);
+    w.ok(&["add", "--untouched", "gone.py"]);
+    let none = w.run(&["doctor"]);
+    assert_eq!(none.code, 1);
+    assert!(
+        none.stdout.contains("fix: invar install claude-code"),
+        "{}",
+        none.stdout
+    );
+    let agents = [
+        "claude-code",
+        "gemini",
+        "qwen",
+        "opencode",
+        "copilot",
+        "cursor",
+        "pi",
+        "crush",
+        "factory-droid",
+        "windsurf",
+        "grok",
+    ];
+    for agent in agents {
+        w.ok(&["install", agent]);
+    }
+    let live = w.run(&["doctor"]);
+    assert_eq!(live.code, 0, "{}", live.stdout);
+    assert_eq!(
+        live.stdout
+            .matches("a forbidden attempt was denied")
+            .count(),
+        agents.len(),
+        "{}",
+        live.stdout
+    );
+    assert!(
+        live.stdout
+            .contains("\"gone.py is untouched\" guards no file that is there"),
+        "{}",
+        live.stdout
+    );
+    assert_eq!(
+        w.data(&["strikes"])["strikes"],
+        json!([]),
+        "it leaves no trace"
+    );
+    assert_eq!(w.data(&["plan", "list"])["plans"], json!([]));
+
+    w.ok(&["install", "codex"]);
+    let untrusted = w.run(&["doctor", "codex"]);
+    assert_eq!(untrusted.code, 1);
+    assert!(
+        untrusted.stdout.contains("not trusted yet"),
+        "{}",
+        untrusted.stdout
+    );
+
+    let file = w.home.join(".claude/settings.json");
+    let text = fs::read_to_string(&file).unwrap();
+    // A hook that lets everything through.
+    let binary = env!("CARGO_BIN_EXE_invar");
+    let folder = w.base.join("fake");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("invar"), "#!/bin/sh\ncat > /dev/null\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.join("invar"), mode).unwrap();
+    fs::write(
+        &file,
+        text.replace(binary, &folder.join("invar").display().to_string()),
+    )
+    .unwrap();
+    let open = w.run(&["--format", "json", "doctor", "claude-code"]);
+    assert_eq!(open.code, 1);
+    assert!(
+        open.stdout.contains("let a forbidden attempt through"),
+        "{}",
+        open.stdout
+    );
+    fs::write(&file, text.replace(binary, "/nowhere/invar")).unwrap();
+    let dead = w.run(&["doctor", "claude-code"]);
+    assert!(
+        dead.stdout.contains("there is no such program"),
+        "{}",
+        dead.stdout
+    );
+    assert!(dead.stdout.contains("fix: invar install claude-code"));
+}
+
+#[test]
+fn replay_tells_what_each_invariant_would_have_cost() {
+    let w = guarded();
+    let project = w.project.display().to_string();
+    let edit = |path: &str| {
+        json!({
+            "type": "assistant", "cwd": project, "sessionId": "s",
+            "message": {"content": [{"type": "tool_use", "id": path, "name": "Edit", "input": {"file_path": format!("{project}/{path}")}}]},
+        })
+        .to_string()
+    };
+    let lines = [
+        edit("src/a.rs"),
+        edit("tests/test_sync.py"),
+        edit("README.md"),
+        edit("tests/test_sync.py"),
+        edit("tests/test_sync.py"),
+        "nonsense".into(),
+    ];
+    let file = w.base.join("t.jsonl");
+    fs::write(&file, lines.join("\n")).unwrap();
+    let data = w.data(&["replay", file.to_str().unwrap()]);
+    assert_eq!(data["attempts"], 5);
+    assert_eq!(data["refused"].as_array().unwrap().len(), 4);
+    let cost = data["costs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|c| c["text"] == "tests/test_sync.py is untouched")
+        .unwrap();
+    assert_eq!(
+        (&cost["refused"], &cost["targets"], &cost["halts_at"]),
+        (&json!(3), &json!(1), &json!(5))
+    );
+    assert_eq!(data["halted"]["s"], 5);
+    assert_eq!(data["unread"].as_array().unwrap().len(), 1);
+    let text = w.ok(&["replay", file.to_str().unwrap()]).stdout;
+    assert!(
+        text.contains("5 attempts, 4 of them")
+            && text.contains("would have been halted at attempt 5"),
+        "{text}"
+    );
+    assert_eq!(
+        w.data(&["strikes"])["strikes"],
+        json!([]),
+        "nothing is counted"
+    );
+    let missing = w.run(&["replay", "nothing.jsonl"]);
+    assert_eq!(missing.code, 1);
+    assert!(
+        missing.stderr.contains("nothing.jsonl"),
+        "{}",
+        missing.stderr
+    );
+}
+
+#[test]
+fn a_status_line_is_one_line_and_never_fails() {
+    let w = guarded();
+    let line = |w: &World, input: Value| {
+        let mut child = w
+            .command(&["statusline", "claude-code"])
+            .current_dir("/")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(
+            &mut child.stdin.take().unwrap(),
+            input.to_string().as_bytes(),
+        )
+        .unwrap();
+        let ran = Ran::new(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+        ran.stdout
+    };
+    let here = json!({"workspace": {"project_dir": w.project}, "cwd": "/elsewhere"});
+    assert!(line(&w, here.clone()).starts_with("invar action queued · 2 in force"));
+    w.edit("s", "tests/test_sync.py");
+    assert!(line(&w, here.clone()).contains("strike 1/3"));
+    assert_eq!(line(&w, json!({"cwd": "/"})), "invar · no plan\n");
+    fs::write(w.store(), "no store").unwrap();
+    assert!(
+        line(&w, here).starts_with("invar ? "),
+        "a store that cannot be read"
+    );
+}

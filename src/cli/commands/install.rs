@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -109,7 +110,7 @@ pub(super) fn run(context: &mut Context, args: &InstallArgs, add: bool) -> Outco
     if changed && !args.dry_run {
         match (&after, add) {
             (Some(after), true) => {
-                let made = write(&path, after)?;
+                let made = write(&path, after, None)?;
                 let written = written.unwrap_or_else(|| Written {
                     before: before.as_ref().map(|text| {
                         // Ours from another time is not what was there.
@@ -122,7 +123,7 @@ pub(super) fn run(context: &mut Context, args: &InstallArgs, add: bool) -> Outco
                 record.insert(path.clone(), Written { after, ..written });
             }
             (Some(after), false) => {
-                write(&path, after)?;
+                write(&path, after, None)?;
                 record.remove(&path);
             }
             (None, _) => {
@@ -133,10 +134,9 @@ pub(super) fn run(context: &mut Context, args: &InstallArgs, add: bool) -> Outco
                 }
             }
         }
-        write(
-            &record_path,
-            &serde_json::to_string_pretty(&record).unwrap_or_default(),
-        )?;
+        // Settings may hold secrets.
+        let text = serde_json::to_string_pretty(&record).unwrap_or_default();
+        write(&record_path, &text, Some(0o600))?;
     }
     let diff = diff(&path, &text, after.as_deref().unwrap_or_default());
     let shown = visible(&path.to_string_lossy()).into_owned();
@@ -174,7 +174,7 @@ fn diff(path: &Path, before: &str, after: &str) -> String {
 
 /// Writes whole or not at all: a torn settings file would switch every hook off. A link stays
 /// one. Returns the folders that had to be made, the innermost first.
-fn write(path: &Path, text: &str) -> Result<Vec<PathBuf>, Failure> {
+fn write(path: &Path, text: &str, mode: Option<u32>) -> Result<Vec<PathBuf>, Failure> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = target.parent().unwrap_or(Path::new("/"));
     let made: Vec<PathBuf> = folder
@@ -182,7 +182,8 @@ fn write(path: &Path, text: &str) -> Result<Vec<PathBuf>, Failure> {
         .take_while(|f| !f.exists())
         .map(Path::to_owned)
         .collect();
-    let mode = fs::metadata(&target).map(|m| m.permissions()).ok();
+    let kept = fs::metadata(&target).map(|m| m.permissions()).ok();
+    let mode = mode.map(fs::Permissions::from_mode).or(kept);
     let fresh = target.with_extension("invar-new");
     let written = fs::create_dir_all(folder)
         .and_then(|()| fs::write(&fresh, text))

@@ -3,12 +3,15 @@
 mod actions;
 mod check;
 mod conflicts;
+mod doctor;
 mod files;
 mod install;
 mod invariants;
 mod plans;
 mod records;
+mod replay;
 mod serve;
+mod status;
 
 use clap::CommandFactory;
 use serde_json::json;
@@ -45,7 +48,10 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Keys => keys(context),
         Command::Completions(args) => Ok(completions(args.shell)),
         Command::Man => man(),
-        Command::Status => plans::status(context),
+        Command::Status => status::status(context),
+        Command::Statusline(args) => status::statusline(context, &args),
+        Command::Doctor(args) => doctor::doctor(context, args.agent.as_deref()),
+        Command::Replay(args) => replay::replay(context, args),
         Command::Enforce(args) => records::enforce(context, args),
         Command::Resolve(args) => records::resolve(context, args),
         Command::Violations(filter) => records::violations(context, filter.plan),

@@ -1,6 +1,6 @@
 //! plan, project and status.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     super::{
@@ -48,7 +48,7 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
             };
             plan_changed(context.call(call)?, "resumed")
         }
-        PlanCommand::Check(args) => plan_check(context, args.plan, &args.agent),
+        PlanCommand::Check(args) => plan_check(context, args.plan, args.agent),
         PlanCommand::Cancel(arg) => {
             let call = Call::PlanCancel {
                 plan: plan_ref(arg.plan)?,
@@ -59,7 +59,19 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
 }
 
 /// What of the effective set holds with an agent.
-fn plan_check(context: &mut Context, plan: String, agent: &str) -> Outcome {
+fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Outcome {
+    let agent = match agent {
+        Some(agent) => agent,
+        None => {
+            let plan = plan_ref(plan.clone())?;
+            let reply = context.call(Call::PlanShow { plan })?;
+            let Reply::Plan(plan) = reply else {
+                return Err(unexpected(&reply));
+            };
+            plan.agent.unwrap_or_else(|| "claude-code".to_owned())
+        }
+    };
+    let agent = agent.as_str();
     let found = crate::agents::agent(agent).ok_or_else(|| {
         let known: Vec<_> = crate::agents::all().map(|a| a.name).collect();
         Failure::Usage(format!(
@@ -108,10 +120,16 @@ fn plan_check(context: &mut Context, plan: String, agent: &str) -> Outcome {
         (None, Some(fault)) => format!("files are not compared: {fault}\n"),
         (None, None) => String::new(),
     });
+    let caps = &found.capabilities;
+    text.push_str(&format!("with {}:\n", found.title));
+    for limit in caps.limits() {
+        text.push_str(&format!("  {limit}\n"));
+    }
     let mut done = Done::new(
         text,
         json!({
             "plan_id": set.plan_id, "agent": agent, "invariants": data,
+            "capabilities": caps, "limits": caps.limits(),
             "tree": {"watched": watched, "fault": fault},
         }),
     );
@@ -311,46 +329,4 @@ pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome
             }
         }
     }
-}
-
-pub(super) fn status(context: &mut Context) -> Outcome {
-    let project = project_named(context, None)?;
-    let plan = match context.call(Call::PlanShow {
-        plan: plan_ref("@".into())?,
-    }) {
-        Ok(Reply::Plan(plan)) => plan,
-        Ok(other) => return Err(unexpected(&other)),
-        Err(crate::engine::EngineError::NotFound { .. }) => {
-            let text = format!("{project}: no plan\n");
-            return Ok(Done::new(
-                text,
-                json!({"project": project, "plan": Value::Null}),
-            ));
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let reference = plan_ref(plan.id.to_string())?;
-    let strikes = match context.call(Call::Strikes {
-        plan: Some(reference.clone()),
-    })? {
-        Reply::Strikes(strikes) => strikes.len(),
-        other => return Err(unexpected(&other)),
-    };
-    let open = match context.call(Call::Violations {
-        plan: Some(reference),
-    })? {
-        Reply::Violations(all) => all.iter().filter(|v| v.is_open()).count(),
-        other => return Err(unexpected(&other)),
-    };
-    let text = format!(
-        "{project}: plan {} {} {}, {strikes} with strikes, {open} open violations\n",
-        plan.id.short(),
-        plan.phase,
-        plan.state
-    );
-    let data = json!({
-        "project": project, "plan_id": plan.id, "phase": plan.phase, "state": plan.state,
-        "strikes": strikes, "open_violations": open,
-    });
-    Ok(Done::new(text, data))
 }

@@ -2,7 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
+use ulid::Ulid;
+
 use super::super::{
+    EngineError, Reply,
     builtin::ONLY_PEOPLE,
     core::{Compiled, Core},
     message,
@@ -139,31 +142,60 @@ impl Core {
     /// the guard is live.
     pub(crate) fn probe(&self, root: &Path, attempt: &Attempt) -> Verdict {
         let of = EffectiveOf::Project(self.state.project_of(root));
-        let root = Root::new(root);
-        let compiled = self.merged_for(of).and_then(|(_, merged)| {
-            let all = self.built_in.iter().chain(&merged.effective);
-            let (letters, set) = self.letter_set(all, &root)?;
-            Ok(Compiled::of(root, letters, set))
-        });
-        let compiled = match compiled {
+        let compiled = match self.preview(of, root) {
             Ok(compiled) => compiled,
             Err(error) => return Verdict::deny(format!("invar denied this: {error}")),
         };
-        let plan = PlanId(ulid::Ulid::nil());
-        let hits = self.reached(attempt, &compiled).hits.into_iter();
-        let breaches: Vec<Breach> = hits
-            .map(|(keyed, hit)| self.breach(plan, None, &keyed.invariant, hit))
-            .collect();
+        let breaches = self.would_break(&compiled, attempt);
         let verdict = verdict_of(&breaches);
         let reason = match verdict {
             VerdictKind::Allow => String::new(),
-            _ => message::reason(verdict, &attempt.tool, plan, &breaches),
+            _ => message::reason(verdict, &attempt.tool, PlanId(Ulid::nil()), &breaches),
         };
         Verdict {
             verdict,
             reason,
             breaches,
         }
+    }
+
+    /// What each of some recorded attempts would break, each as if it were the first.
+    ///
+    /// # Errors
+    /// No such plan, or an invariant that cannot be checked.
+    pub(crate) fn replay(
+        &self,
+        of: EffectiveOf,
+        root: &Path,
+        attempts: &[Attempt],
+    ) -> Result<Reply, EngineError> {
+        let compiled = self.preview(of, root)?;
+        let breaches = attempts.iter().map(|a| self.would_break(&compiled, a));
+        Ok(Reply::Replayed(breaches.collect()))
+    }
+
+    /// The checks of something that need not be a plan, for an agent in `root`.
+    fn preview(&self, of: EffectiveOf, root: &Path) -> Result<Compiled, EngineError> {
+        let (_, merged) = self.merged_for(of)?;
+        let root = Root::new(root);
+        let all = self.built_in.iter().chain(&merged.effective);
+        let (letters, set) = self.letter_set(all, &root)?;
+        Ok(Compiled::of(root, letters, set))
+    }
+
+    fn would_break(&self, compiled: &Compiled, attempt: &Attempt) -> Vec<Breach> {
+        let mut breaches: Vec<Breach> = Vec::new();
+        for (keyed, hit) in self.reached(attempt, compiled).hits {
+            // No plan has this id, so that this is the first strike.
+            let breach = self.breach(PlanId(Ulid::nil()), None, &keyed.invariant, hit);
+            let known = breaches
+                .iter()
+                .any(|b| b.invariant_id == breach.invariant_id && b.signature == breach.signature);
+            if !known {
+                breaches.push(breach);
+            }
+        }
+        breaches
     }
 
     /// What an attempt would break, and whether it may change anything at all.

@@ -316,3 +316,80 @@ fn an_automatic_plan_that_may_not_start_denies_changes_and_says_why() {
     let reason = w.hook("s", HookEvent::Attempt(attempt)).verdict.reason;
     assert!(reason.contains("Edit<U+001B>[2J"), "{reason}");
 }
+
+#[test]
+fn a_sub_agent_with_a_session_of_its_own_works_for_its_parents_plan() {
+    let mut w = World::new();
+    w.untouched(project(), "tests/t.py");
+    let call = |w: &mut World, session: &str, parent: Option<&str>, what: HookEvent| {
+        let call = HookCall {
+            parent: parent.map(str::to_owned),
+            ..HookCall::new("opencode", session, &w.root.clone(), what)
+        };
+        match w.call(Call::Hook(call)).unwrap() {
+            Reply::Hook(reply) => *reply,
+            other => panic!("{other:?}"),
+        }
+    };
+    let attempt = HookEvent::Attempt(w.attempt_on("tests/t.py"));
+    let root = call(&mut w, "root", None, attempt.clone());
+    call(&mut w, "child", Some("root"), HookEvent::SessionStart);
+    let child = call(&mut w, "child", None, attempt.clone());
+    assert_eq!(child.plan_id, root.plan_id);
+    let strikes = [&root, &child].map(|r| r.verdict.breaches[0].strike);
+    assert_eq!(strikes, [1, 2], "strikes are the plan's");
+    call(&mut w, "root", None, HookEvent::SessionEnd);
+    let other = call(&mut w, "other", None, attempt);
+    assert_eq!(
+        other.plan_id, root.plan_id,
+        "what was left with strikes goes on"
+    );
+}
+
+#[test]
+fn an_agent_that_tells_no_end_is_told_at_its_next_action() {
+    let mut w = World::new();
+    w.untouched(project(), "tests/t.py");
+    let call = |w: &mut World, attempt: Attempt| {
+        let mut call = HookCall::new("crush", "s", &w.root.clone(), HookEvent::Attempt(attempt));
+        call.traits.tells_end = false;
+        match w.call(Call::Hook(call)).unwrap() {
+            Reply::Hook(reply) => reply.verdict,
+            other => panic!("{other:?}"),
+        }
+    };
+    let script = Attempt {
+        tool: "bash".into(),
+        cwd: w.root.clone(),
+        effects: vec![Effect::Opaque {
+            command: "./build.sh".into(),
+            language: None,
+        }],
+        may_write: true,
+        ..Attempt::default()
+    };
+    assert!(call(&mut w, script).lets_through());
+    std::fs::write(w.root.join("tests/t.py"), "changed by the script").unwrap();
+    let edit = w.attempt_on("src/a.rs");
+    let next = call(&mut w, edit.clone());
+    assert_eq!(next.verdict, VerdictKind::Deny);
+    assert!(next.reason.contains("found changes"), "{}", next.reason);
+    assert!(call(&mut w, edit).lets_through(), "it is told once");
+}
+
+#[test]
+fn a_probe_is_decided_and_leaves_no_trace() {
+    let seq = |w: &mut World| match w.call(Call::Snapshot).unwrap() {
+        Reply::Snapshot(snapshot) => snapshot.seq,
+        other => panic!("{other:?}"),
+    };
+    let mut w = World::new();
+    w.untouched(project(), "tests/t.py");
+    let before = seq(&mut w);
+    let reply = w.hook(
+        super::super::protocol::PROBE_SESSION,
+        HookEvent::Attempt(w.attempt_on("tests/t.py")),
+    );
+    assert_eq!(reply.verdict.verdict, VerdictKind::Deny);
+    assert_eq!(seq(&mut w), before);
+}

@@ -57,7 +57,9 @@ impl Walker<'_> {
                 let parsed = Args::parse(args, "ugCDhpRrTtU", &[], true);
                 parsed.operands.is_empty() && parsed.has(&["i", "s", "login", "shell"])
             }
-            "read" | "mapfile" | "readarray" => true,
+            "read" | "mapfile" | "readarray" | "tee" => true,
+            // What is typed goes on to whatever it is piped into.
+            "cat" => args.iter().all(|a| a.known().as_deref() == Some("-")),
             _ => console.is_some_and(|(_, given)| !parsed().has(given)),
         };
         if waits {

@@ -356,6 +356,10 @@ impl Walker<'_> {
             self.note_mention(Mention { path, bytes });
         }
         self.out.opaque |= read.opaque;
+        self.out.applies |= read.applies;
+        if !read.waits.is_empty() {
+            self.waits();
+        }
         for unresolved in read.unresolved {
             match unresolved.hidden {
                 true => self.hidden(&unresolved.why),

@@ -528,6 +528,9 @@ impl Walker<'_> {
             }
             return;
         }
+        if parsed.has(&["version", "help"]) {
+            return;
+        }
         match parsed.operands.first().filter(|_| !parsed.has(&["s"])) {
             Some(script) => match self.piped_script(Some(script), stdin) {
                 Some(fed) => self.shell_text(world, &fed),

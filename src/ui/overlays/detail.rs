@@ -186,6 +186,12 @@ pub(super) fn plan(
             theme.text,
         ));
     }
+    let agent = plan.agent.as_deref().and_then(crate::agents::agent);
+    if let Some(agent) = agent {
+        head(&mut lines, &format!("with {}", agent.title));
+        let limits = agent.capabilities.limits();
+        lines.extend(limits.into_iter().map(|limit| (limit, theme.dim)));
+    }
     head(&mut lines, "decisions");
     match decisions {
         None => lines.push(("asking the engine".into(), theme.dim)),

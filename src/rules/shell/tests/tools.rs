@@ -310,3 +310,80 @@ fn powershell_that_writes_names_what_it_may_change() {
             .any(|u| u.hidden)
     );
 }
+
+#[test]
+fn what_takes_its_orders_from_later_input_is_seen() {
+    for line in [
+        "bash",
+        "sh -i",
+        "/bin/zsh",
+        "exec bash",
+        "env FOO=1 bash",
+        "cd x && bash -l",
+        "python3",
+        "python3 -i",
+        "node",
+        "irb",
+        "psql db",
+        "sqlite3 app.db",
+        "ssh host",
+        "vim a.py",
+        "less a.py",
+        "tmux new",
+        "sudo -i",
+        "xargs rm",
+        "cat | sh",
+        "nohup bash &",
+        "read line; echo $line",
+        "git commit",
+        "docker run -it -v .:/w alpine sh",
+        "su",
+        "gdb ./a",
+        "(bash)",
+        "if true; then bash; fi",
+    ] {
+        assert!(!reading(line).waits.is_empty(), "{line}");
+    }
+    for line in [
+        "bash -c 'ls'",
+        "bash script.sh",
+        "echo ls | bash",
+        "bash <<< ls",
+        "bash < x.sh",
+        "python3 x.py",
+        "python3 -c 'print(1)'",
+        "python3 -m pytest",
+        "python3 --version",
+        "node -e '1'",
+        "cargo test",
+        "psql -c 'select 1'",
+        "sqlite3 app.db 'select 1'",
+        "ssh host ls",
+        "ls | xargs rm",
+        "git commit -m x",
+        "git commit -am x",
+        "git log | less",
+        "echo y | vim -es a",
+        "while read l; do echo $l; done < a",
+        "bash --version",
+        "vim --version",
+    ] {
+        let waits = reading(line).waits;
+        assert!(waits.is_empty(), "{line}: {waits:?}");
+    }
+}
+
+#[test]
+fn what_records_or_hands_over_the_work_is_seen() {
+    for (line, applies) in [
+        ("git commit -m x", true),
+        ("git add . && git push origin main", true),
+        ("hg commit -m x", true),
+        ("jj git push", true),
+        ("git push --dry-run", false),
+        ("git status", false),
+        ("git log --grep commit", false),
+    ] {
+        assert_eq!(reading(line).applies, applies, "{line}");
+    }
+}
