@@ -61,7 +61,7 @@ pub fn rows(state: &State, built_in: &[Arc<Keyed>], node: &Node) -> Vec<Effectiv
     };
     let contradicts = |id: InvariantId| {
         let mut all = merged.unresolved.iter();
-        all.any(|c| c.weaker == id || c.stronger == id)
+        all.any(|c| c.weaker == id || c.stronger.contains(&id))
     };
     let plain = |keyed: &Arc<Keyed>| EffectiveRow {
         contradicts: contradicts(keyed.invariant.id),

@@ -1,6 +1,7 @@
 //! What the terminal program knows and shows.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::Arc,
@@ -22,7 +23,13 @@ use crate::{
     model::{
         Event, Invariant, InvariantId, PhaseState, Plan, PlanId, ProjectName, Scope, ScopeKind,
     },
-    rules::{conflict::Contradiction, merge::merge, normalise::Keyed},
+    rules::{
+        automaton::Surface,
+        conflict::Contradiction,
+        findings::{Change, Finder, compare},
+        merge::merge,
+        normalise::Keyed,
+    },
 };
 
 /// The four panes, in the order of their digits.
@@ -125,6 +132,15 @@ pub enum Link {
     Lost,
 }
 
+/// What was found out about a draft.
+#[derive(Default)]
+struct Judged {
+    finder: Finder,
+    /// The draft, and the event that was the last one then.
+    key: Option<(Invariant, u64)>,
+    told: Vec<String>,
+}
+
 /// The model.
 pub struct Model {
     pub size: (u16, u16),
@@ -138,6 +154,7 @@ pub struct Model {
     pub can_put_back: bool,
     /// How many files the editor's patterns match, once they are counted.
     pub counted: Option<Counted>,
+    judged: RefCell<Judged>,
     /// A line about the last thing done; the next key takes it away.
     pub toast: Option<(Tone, String)>,
     pub link: Link,
@@ -193,6 +210,10 @@ impl Model {
             read_only: false,
             can_put_back: false,
             counted: None,
+            judged: RefCell::new(Judged {
+                finder: Finder::new(Surface::unknown()),
+                ..Judged::default()
+            }),
             toast: None,
             link: Link::Lost,
             state: State::default(),
@@ -339,8 +360,19 @@ impl Model {
             .map(|k| &k.invariant)
     }
 
-    /// What an invariant would be in conflict with, if it were saved as it is: one sentence each.
+    /// What saving an invariant as it is would change, and what it would be in conflict with: one
+    /// sentence each. Drawn in every frame, so that the answer is kept until something changes.
     pub fn draft_conflicts(&self, draft: &Invariant) -> Vec<String> {
+        let mut judged = self.judged.borrow_mut();
+        let key = (draft.clone(), self.state.seq);
+        if judged.key.as_ref() != Some(&key) {
+            judged.told = self.judge(draft, &mut judged.finder);
+            judged.key = Some(key);
+        }
+        judged.told.clone()
+    }
+
+    fn judge(&self, draft: &Invariant, finder: &mut Finder) -> Vec<String> {
         let mut all = match &draft.scope {
             Scope::Global => self.state.collect(None, None),
             Scope::Project(name) => self.state.collect(Some(name), None),
@@ -360,10 +392,9 @@ impl Model {
         let mut told = Vec::new();
         for shadow in &merged.shadowed {
             let (winner, loser) = (&shadow.winner.invariant, &shadow.loser.invariant);
-            let what = if shadow.contradiction {
-                "contradicts"
-            } else {
-                "says the same as"
+            let what = match shadow.contradiction {
+                Some(_) => "contradicts",
+                None => "says the same as",
             };
             if loser.id == draft.id {
                 told.push(format!(
@@ -380,20 +411,53 @@ impl Model {
             }
         }
         for conflict in &merged.unresolved {
-            let other = match (conflict.weaker == draft.id, conflict.stronger == draft.id) {
-                (true, _) => conflict.stronger,
-                (_, true) => conflict.weaker,
-                _ => continue,
-            };
-            if let Some(other) = self.invariant(other) {
+            let members = conflict.stronger.iter().chain([&conflict.weaker]);
+            let others: Vec<String> = members
+                .clone()
+                .filter(|id| **id != draft.id)
+                .filter_map(|id| self.invariant(*id))
+                .map(name)
+                .collect();
+            if members.into_iter().any(|id| *id == draft.id) {
                 told.push(format!(
                     "it contradicts {} of equal strength, and would block the plan: {}",
-                    name(other),
+                    others.join(" and "),
                     conflict.proof
                 ));
             }
         }
+        told.extend(self.edit_changes(draft));
+        let unresolved = |id: InvariantId| merged.unresolved.iter().any(|c| c.weaker == id);
+        let effective = merged.effective.iter().map(|k| &k.invariant);
+        let kept: Vec<&Invariant> = effective.filter(|i| !unresolved(i.id)).collect();
+        let findings = finder.findings(&kept, None);
+        let own = findings
+            .into_iter()
+            .filter(|f| f.invariants.contains(&draft.id));
+        told.extend(own.map(|f| format!("{}: {}", f.kind.as_str(), f.proof)));
         told
+    }
+
+    /// How a draft changes what may be edited, with a path that shows it.
+    fn edit_changes(&self, draft: &Invariant) -> Option<String> {
+        let after = draft.layer.letter();
+        let before = self.invariant(draft.id).and_then(|i| i.layer.letter());
+        if after.is_none() && before.is_none() {
+            return None;
+        }
+        Some(match compare(before, after, &Surface::unknown(), &[]) {
+            Change::Equal if before.is_some() => "it allows the same as before".to_owned(),
+            Change::Equal => "it forbids nothing".to_owned(),
+            Change::Tighter(lost) if before.is_none() => {
+                format!("{} may no longer be edited", lost.0)
+            }
+            Change::Tighter(lost) => format!("tighter: {} may no longer be edited", lost.0),
+            Change::Looser(gained) => format!("looser: {} may be edited then", gained.0),
+            Change::Incomparable(lost, gained) => {
+                format!("{} may no longer be edited, and {} may", lost.0, gained.0)
+            }
+            Change::Undecided => "it is too large to be compared with what it was".to_owned(),
+        })
     }
 
     /// The contradictions that keep a plan from going on.

@@ -1,8 +1,14 @@
 //! The resolver: what keeps a plan from going on, and the ways out of each.
 
+use std::sync::Arc;
+
 use super::model::Model;
-use crate::model::{
-    Invariant, InvariantId, Origin, Plan, PlanId, Severity, Violation, ViolationId, visible,
+use crate::{
+    model::{
+        Invariant, InvariantId, Layer, LetterCheck, Origin, Plan, PlanId, Severity, Violation,
+        ViolationId, visible,
+    },
+    rules::{conflict::Contradiction, merge::merge, normalise::Keyed},
 };
 
 /// The resolver while it is open.
@@ -65,8 +71,10 @@ impl Resolver {
 }
 
 /// A way out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
+    /// Lets the invariant allow these patterns.
+    Allow(InvariantId, Vec<String>),
     Edit(InvariantId),
     Remove(InvariantId),
     PutBack(ViolationId),
@@ -115,13 +123,13 @@ pub fn items(model: &Model, plan: PlanId) -> Vec<Item> {
     }
     let told: Vec<InvariantId> = open.iter().map(|v| v.invariant_id).collect();
     for conflict in model.contradictions(plan) {
-        items.push(contradiction(model, &conflict));
+        items.push(contradiction(model, plan, &conflict));
     }
     if plan.state == crate::model::PhaseState::Blocked {
         let conflicting: Vec<InvariantId> = model
             .contradictions(plan)
             .iter()
-            .flat_map(|c| [c.weaker, c.stronger])
+            .flat_map(|c| c.stronger.iter().copied().chain([c.weaker]))
             .collect();
         let rest = plan
             .violated_ids
@@ -218,42 +226,105 @@ fn undecided(model: &Model, id: InvariantId) -> Option<Item> {
     })
 }
 
-fn contradiction(model: &Model, conflict: &crate::rules::conflict::Contradiction) -> Item {
-    let text = |id: InvariantId| {
+fn contradiction(model: &Model, plan: &Plan, conflict: &Contradiction) -> Item {
+    let name = |id: InvariantId| {
         let invariant = model.invariant(id);
         invariant.map_or(String::new(), |i| {
-            format!(
-                "{} ({})",
-                visible(&i.text.replace('\n', " ")),
-                visible(&i.scope.to_string())
-            )
+            visible(&i.text.replace('\n', " ")).into_owned()
         })
     };
-    let mut offers = Vec::new();
-    for id in [conflict.weaker, conflict.stronger] {
-        let invariant = model.invariant(id);
-        let name = invariant.map_or(String::new(), |i| {
-            visible(&i.text.replace('\n', " ")).into_owned()
-        });
-        for mut change in changes(invariant, id) {
-            let verb = if matches!(change.way, Way::Edit(_)) {
-                "edit"
+    let members: Vec<InvariantId> = conflict
+        .stronger
+        .iter()
+        .copied()
+        .chain([conflict.weaker])
+        .collect();
+    let mut lines: Vec<String> = members
+        .iter()
+        .map(|id| {
+            let scope = model.invariant(*id).map(|i| i.scope.to_string());
+            format!("{} ({})", name(*id), visible(&scope.unwrap_or_default()))
+        })
+        .collect();
+    lines.push(visible(&conflict.proof).into_owned());
+    if let Some((own, theirs)) = &conflict.witnesses {
+        lines.push(format!(
+            "only \"{}\" allows {}, and only the {} {}",
+            name(conflict.weaker),
+            visible(&own.0),
+            if conflict.stronger.len() > 1 {
+                "others allow"
             } else {
-                "remove"
-            };
-            change.label = format!("{verb}: {name}");
-            offers.push(change);
-        }
+                "other one allows"
+            },
+            visible(&theirs.0)
+        ));
+    }
+    let mut offers = fixes(model, plan, &members);
+    for id in members.iter().rev() {
+        let mut edit = changes(model.invariant(*id), *id).remove(0);
+        edit.label = format!("edit: {}", name(*id));
+        offers.push(edit);
     }
     Item {
-        title: "two invariants contradict each other".into(),
-        lines: vec![
-            text(conflict.stronger),
-            text(conflict.weaker),
-            conflict.proof.clone(),
-        ],
+        title: match members.len() {
+            2 => "two invariants contradict each other".into(),
+            n => format!("{n} invariants contradict each other"),
+        },
+        lines,
         offers,
     }
+}
+
+/// Ways out of a contradiction in one key, each tried on the plan's set: it removes the
+/// contradiction and brings no other one.
+fn fixes(model: &Model, plan: &Plan, members: &[InvariantId]) -> Vec<Offer> {
+    let collected = model.state.collect_for_plan(plan);
+    let clash = |all: &[Arc<Keyed>]| -> Vec<InvariantId> {
+        merge(all).unresolved.iter().map(|c| c.weaker).collect()
+    };
+    let before = clash(&collected);
+    let weaker = members.last();
+    let helps = |after: Vec<InvariantId>| {
+        after
+            .iter()
+            .all(|id| before.contains(id) && Some(id) != weaker)
+    };
+    let mut offers = Vec::new();
+    for id in members.iter().rev() {
+        let Some(invariant) = model.invariant(*id).filter(|i| i.origin != Origin::BuiltIn) else {
+            continue;
+        };
+        let name = visible(&invariant.text.replace('\n', " ")).into_owned();
+        // Allowing what the others allow as well.
+        if let Some(LetterCheck::NoEditsOutside(own)) = invariant.layer.letter() {
+            let mut patterns = own.clone();
+            for other in members.iter().filter(|m| *m != id) {
+                let other = model.invariant(*other).and_then(|i| i.layer.letter());
+                if let Some(LetterCheck::NoEditsOutside(theirs)) = other {
+                    patterns.extend(theirs.iter().filter(|p| !own.contains(p)).cloned());
+                }
+            }
+            let mut wider = invariant.clone();
+            wider.layer = Layer::Letter(LetterCheck::NoEditsOutside(patterns.clone()));
+            let mut all = collected.clone();
+            all.retain(|k| k.invariant.id != *id);
+            all.push(Keyed::new(wider));
+            if patterns.len() > own.len() && helps(clash(&all)) {
+                let label = format!(
+                    "allow {} as well in: {name}",
+                    patterns[own.len()..].join(", ")
+                );
+                offers.push(offer(Way::Allow(*id, patterns), &visible(&label), None));
+            }
+        }
+        let mut all = collected.clone();
+        all.retain(|k| k.invariant.id != *id);
+        if helps(clash(&all)) {
+            offers.push(offer(Way::Remove(*id), &format!("remove: {name}"), None));
+        }
+    }
+    offers
 }
 
 fn changes(invariant: Option<&Invariant>, id: InvariantId) -> Vec<Offer> {

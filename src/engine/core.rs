@@ -28,6 +28,8 @@ use crate::{
         ViolationId,
     },
     rules::{
+        automaton::Witness,
+        findings::Finder,
         glob::GlobError,
         letter::{LetterSet, PatternEnv},
         merge::{Merged, merge},
@@ -92,6 +94,8 @@ pub struct Core {
     pub(super) untold: Untold,
     /// The attempts that were decided last, for those that come twice.
     pub(super) decided: Decided,
+    /// What is known of the sets of each project, for the next question about them.
+    pub(super) finders: HashMap<PathBuf, Finder>,
     compiled: HashMap<(PlanId, PathBuf), Arc<Compiled>>,
     last_id: Ulid,
 }
@@ -119,6 +123,7 @@ impl Core {
             announced: VecDeque::new(),
             untold: Untold::new(),
             decided: Decided::default(),
+            finders: HashMap::new(),
             compiled: HashMap::new(),
             last_id: Ulid::nil(),
         }
@@ -217,6 +222,7 @@ impl Core {
                 what,
             } => self.explain(of, &root, &cwd, &what),
             Call::Replay { of, root, attempts } => self.replay(of, &root, &attempts),
+            Call::Findings { of, root } => self.findings(of, &root),
             Call::Check { of, root, paths } => self.check(of, &root, &paths),
             Call::Enforce {
                 plan,
@@ -387,7 +393,7 @@ impl Core {
             overridden: s.loser.invariant.clone(),
             by: s.winner.invariant.clone(),
             rationale: s.rationale.clone(),
-            contradiction: s.contradiction,
+            contradiction: s.contradiction.clone(),
         };
         let find = |id| {
             let mut all = merged.effective.iter();
@@ -395,10 +401,14 @@ impl Core {
                 .map(|k| k.invariant.clone())
         };
         let unresolved = |c: &crate::rules::conflict::Contradiction| {
+            let mut others: Vec<Invariant> = c.stronger.iter().filter_map(|id| find(*id)).collect();
+            let shown = |w: &Witness| w.0.clone();
             Some(Unresolved {
-                stronger: find(c.stronger)?,
+                stronger: (!others.is_empty()).then(|| others.remove(0))?,
+                others,
                 weaker: find(c.weaker)?,
                 proof: c.proof.clone(),
+                witnesses: c.witnesses.as_ref().map(|(a, b)| (shown(a), shown(b))),
             })
         };
         let plain = |k: &Arc<Keyed>| k.invariant.clone();

@@ -14,7 +14,7 @@ use crate::{
         ReconciliationResult, Scope, Session, Severity, Strike, Transition, Verdict, VerdictKind,
         Violation,
     },
-    rules::glob::GlobError,
+    rules::{findings::Finding, glob::GlobError},
     store::{LogReport, StoreError},
 };
 
@@ -128,6 +128,11 @@ pub enum Call {
         root: PathBuf,
         paths: Vec<CheckPath>,
     },
+    /// What a set of invariants says about itself: contradictions, duplicates and the rest.
+    Findings {
+        of: EffectiveOf,
+        root: PathBuf,
+    },
     /// Explains what would happen to an attempt.
     Explain {
         of: EffectiveOf,
@@ -190,6 +195,7 @@ impl Call {
             Self::ProjectBind { root, .. }
             | Self::Check { root, .. }
             | Self::Explain { root, .. }
+            | Self::Findings { root, .. }
             | Self::Replay { root, .. } => root,
             Self::Hook(call) => &call.project_dir,
             Self::Effective {
@@ -453,17 +459,24 @@ pub struct Resolved {
     pub overridden: Invariant,
     pub by: Invariant,
     pub rationale: String,
-    /// They are no copies: both cannot be in force.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub contradiction: bool,
+    /// Why both cannot be in force, for two that are no copies of each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradiction: Option<String>,
 }
 
-/// Two invariants of equal strength that leave nothing to be edited.
+/// Invariants that cannot all be in force, and that precedence does not settle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unresolved {
+    /// The strongest of those that explain it.
     pub stronger: Invariant,
+    /// The others that are needed to explain it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Invariant>,
     pub weaker: Invariant,
     pub proof: String,
+    /// A path that the weaker one allows, and one that the others do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witnesses: Option<(String, String)>,
 }
 
 /// The effective set of something.
@@ -546,6 +559,12 @@ pub enum Reply {
         offences: Vec<Offence>,
     },
     Explained(Box<Explained>),
+    Findings {
+        plan_id: Option<PlanId>,
+        findings: Vec<Finding>,
+        /// Those that the findings name.
+        invariants: Vec<Invariant>,
+    },
     /// What each attempt would break, in their order.
     Replayed(Vec<Vec<Breach>>),
     Reconciled(Box<ReconciliationResult>),

@@ -1,80 +1,35 @@
-//! Contradictions between letter checks (semantics section 4, kind 2): what remains editable is
-//! empty.
+//! Contradictions (semantics section 4): letter checks that leave nothing to be edited, and
+//! statements that say the opposite of each other.
 //!
-//! Proven by the beginnings of patterns alone: a pattern matches only paths that begin with the
-//! text before its first wildcard, so that sets of beginnings which exclude each other have no
-//! path in common. What this cannot prove is no finding; it never claims one that is none.
+//! The letter checks are walked from the strongest to the weakest. A path that all of them allow
+//! so far is carried along; when the next check forbids it, another one is looked for among few
+//! checks at a time: those that forbade the last candidate. When there is none, these few are
+//! the explanation.
 
-use crate::model::{Invariant, InvariantId, LetterCheck, Scope};
+use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
-/// Two invariants that leave no path which may be edited, with those between them.
+use super::{
+    automaton::{Answer, PathSet, Surface, Term, Witness, find},
+    polarity::{Polarity, statement},
+};
+use crate::model::{Invariant, InvariantId, Layer, Scope};
+
+/// How many checks may take part in one explanation.
+const MAX_EXPLANATION: usize = 24;
+
+/// Invariants that cannot all be in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The first one, from the strongest, that leaves nothing.
+    /// The first one, from the strongest, that cannot be kept.
     pub weaker: InvariantId,
-    /// An earlier one that explains it.
-    pub stronger: InvariantId,
-    /// Whether both have the same strength: precedence does not settle it then.
+    /// The earlier ones that explain it, none of which can be left out; the strongest first.
+    pub stronger: Vec<InvariantId>,
+    /// Whether precedence does not settle it: one of them has the same strength.
     pub unresolved: bool,
-    /// Why nothing is left, in a sentence.
+    /// Why they contradict, in a sentence.
     pub proof: String,
-}
-
-/// What a pattern's paths begin with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Beginning {
-    text: String,
-    /// The pattern has no wildcard: this is the whole path.
-    whole: bool,
-    absolute: bool,
-}
-
-impl Beginning {
-    fn of(pattern: &str) -> Self {
-        let body = pattern.strip_prefix("./").unwrap_or(pattern);
-        let mut text = String::new();
-        let mut whole = true;
-        let mut chars = body.chars().peekable();
-        while let Some(c) = chars.next() {
-            match c {
-                '\\' => text.extend(chars.next()),
-                '*' | '?' | '[' | '{' => {
-                    whole = false;
-                    break;
-                }
-                '/' if chars.peek().is_none() => {
-                    text.push('/');
-                    whole = false;
-                }
-                c => text.push(c),
-            }
-        }
-        Self {
-            // Case may not count on the disk.
-            text: text.to_lowercase(),
-            whole,
-            absolute: body.starts_with('/') || body.starts_with('~'),
-        }
-    }
-
-    /// The beginning of what both can match; `None` when that is certainly nothing.
-    fn and(&self, other: &Self) -> Option<Self> {
-        if self.absolute != other.absolute {
-            return Some(self.clone());
-        }
-        let (short, long) = match self.text.len() <= other.text.len() {
-            true => (self, other),
-            false => (other, self),
-        };
-        let fits = match short.whole {
-            true => long.text == short.text,
-            false => long.text.starts_with(&short.text),
-        };
-        fits.then(|| Self {
-            whole: long.whole || (short.whole && long.text == short.text),
-            ..long.clone()
-        })
-    }
+    /// A path that the weaker one allows, and one that the others do.
+    pub witnesses: Option<(Witness, Witness)>,
 }
 
 /// The strength of an invariant: non-overridable globals first, then plan, action, project,
@@ -89,57 +44,179 @@ pub fn strength(invariant: &Invariant) -> u8 {
     }
 }
 
-/// Finds the contradictions among letter invariants. Each one that leaves nothing is set aside
-/// before the next ones are looked at.
-pub fn contradictions<'a>(invariants: impl Iterator<Item = &'a Invariant>) -> Vec<Contradiction> {
-    let mut all: Vec<(&Invariant, &[String])> = invariants
-        .filter_map(|i| match i.layer.letter()? {
-            LetterCheck::NoEditsOutside(patterns) => Some((i, patterns.as_slice())),
-            LetterCheck::Untouched(_) => None,
-        })
-        .collect();
-    all.sort_by_key(|(i, _)| (std::cmp::Reverse(strength(i)), i.id));
-    let mut left: Option<Vec<Beginning>> = None;
-    let mut kept: Vec<(&Invariant, Vec<Beginning>)> = Vec::new();
+/// An order in which each invariant comes before those that give way to it.
+pub fn by_strength(invariant: &Invariant) -> impl Ord + use<> {
+    (Reverse(strength(invariant)), invariant.id)
+}
+
+/// All contradictions among invariants, of letter checks and of wording. Each one that cannot be
+/// kept is set aside before the next ones are looked at.
+pub fn contradictions<'a>(
+    invariants: impl Iterator<Item = &'a Invariant>,
+    surface: &Surface,
+) -> Vec<Contradiction> {
+    let mut all: Vec<&Invariant> = invariants.collect();
+    all.sort_by_key(|i| by_strength(i));
+    let mut found = of_letters(&all, surface);
+    found.extend(of_wording(&all));
+    found
+}
+
+/// A letter invariant in the walk.
+struct Kept<'a> {
+    invariant: &'a Invariant,
+    set: Arc<PathSet>,
+}
+
+fn of_letters(all: &[&Invariant], surface: &Surface) -> Vec<Contradiction> {
+    let mut kept: Vec<Kept<'_>> = Vec::new();
+    let mut carried: Option<String> = None;
     let mut found = Vec::new();
-    for (invariant, patterns) in all {
-        let own: Vec<Beginning> = patterns.iter().map(|p| Beginning::of(p)).collect();
-        let next: Vec<Beginning> = match &left {
-            None => own.clone(),
-            Some(left) => {
-                let pairs = left.iter().flat_map(|l| own.iter().map(move |o| l.and(o)));
-                pairs.flatten().collect()
-            }
+    for invariant in all {
+        let Some(check) = invariant.layer.letter() else {
+            continue;
         };
-        if !next.is_empty() {
-            left = Some(next);
-            kept.push((invariant, own));
+        let next = Kept {
+            invariant,
+            set: PathSet::of(check, surface),
+        };
+        let still = carried.as_ref().is_some_and(|path| next.set.allows(path));
+        if still && !kept.is_empty() {
+            kept.push(next);
             continue;
         }
-        // One earlier invariant explains it, else all of them together: the last one is named.
-        let alone = kept
+        // Those that are stronger first: then precedence settles it.
+        let own = strength(invariant);
+        let stronger = kept
             .iter()
-            .find(|(_, other)| !other.iter().any(|l| own.iter().any(|o| l.and(o).is_some())));
-        let Some((stronger, _)) = alone.or(kept.last()) else {
-            continue;
+            .take_while(|k| strength(k.invariant) > own)
+            .count();
+        let outcome = match explain(&kept[..stronger], &next) {
+            Outcome::Possible(_) if stronger < kept.len() => explain(&kept, &next),
+            outcome => outcome,
         };
-        found.push(Contradiction {
-            weaker: invariant.id,
-            stronger: stronger.id,
-            unresolved: strength(stronger) == strength(invariant),
-            proof: format!(
-                "no path lies both in {} and in {}, so that nothing could be edited at all",
-                listed(stronger),
-                listed(invariant)
-            ),
-        });
+        match outcome {
+            Outcome::Possible(path) => {
+                carried = path;
+                kept.push(next);
+            }
+            Outcome::Impossible(members) => {
+                let members: Vec<&Kept<'_>> = members.into_iter().map(|at| &kept[at]).collect();
+                found.push(letter_contradiction(&members, &next));
+            }
+        }
     }
     found
 }
 
-fn listed(invariant: &Invariant) -> String {
-    let patterns = invariant.layer.letter().map(|c| c.patterns().join(", "));
-    patterns.unwrap_or_default()
+enum Outcome {
+    /// They go together; a path that all allow, where one could be found.
+    Possible(Option<String>),
+    /// They do not; the numbers of the earlier ones that explain it.
+    Impossible(Vec<usize>),
+}
+
+/// Whether `next` goes together with all of `kept`.
+fn explain(kept: &[Kept<'_>], next: &Kept<'_>) -> Outcome {
+    let mut chosen: Vec<usize> = Vec::new();
+    let together = |chosen: &[usize]| {
+        let own = chosen.iter().map(|at| (&*kept[*at].set, true));
+        let terms: Vec<Term<'_>> = own.chain([(&*next.set, true)]).collect();
+        find(&terms)
+    };
+    loop {
+        match together(&chosen) {
+            Answer::Undecided => return Outcome::Possible(None),
+            Answer::None if chosen.is_empty() => {
+                // It allows nothing by itself; that is no matter between two.
+                return Outcome::Possible(None);
+            }
+            Answer::None => {
+                // None of them may be left out.
+                let mut at = 0;
+                while at < chosen.len() && chosen.len() > 1 {
+                    let mut without = chosen.clone();
+                    without.remove(at);
+                    match together(&without) {
+                        Answer::None => chosen = without,
+                        _ => at += 1,
+                    }
+                }
+                chosen.sort_unstable();
+                return Outcome::Impossible(chosen);
+            }
+            Answer::Found(Witness(path)) => {
+                let forbids = |k: &Kept<'_>| !k.set.allows(&path);
+                match kept.iter().position(forbids) {
+                    None => return Outcome::Possible(Some(path)),
+                    Some(_) if chosen.len() == MAX_EXPLANATION => return Outcome::Possible(None),
+                    // A vague set may forbid what was found although it takes part already.
+                    Some(at) if chosen.contains(&at) => return Outcome::Possible(None),
+                    Some(at) => chosen.push(at),
+                }
+            }
+        }
+    }
+}
+
+fn letter_contradiction(members: &[&Kept<'_>], next: &Kept<'_>) -> Contradiction {
+    let path = |answer: Answer| match answer {
+        Answer::Found(witness) => Some(witness),
+        _ => None,
+    };
+    let theirs: Vec<Term<'_>> = members.iter().map(|k| (&*k.set, true)).collect();
+    let own = path(find(&[(&*next.set, true)]));
+    let listed: Vec<String> = members.iter().map(|k| sentence(k.invariant)).collect();
+    let weakest = members.iter().map(|k| strength(k.invariant)).min();
+    Contradiction {
+        weaker: next.invariant.id,
+        stronger: members.iter().map(|k| k.invariant.id).collect(),
+        unresolved: weakest == Some(strength(next.invariant)),
+        proof: format!(
+            "no path is allowed by {} and by {}, so that nothing could be edited at all",
+            listed.join(" and "),
+            sentence(next.invariant)
+        ),
+        witnesses: own.zip(path(find(&theirs))),
+    }
+}
+
+/// What a letter invariant says, for a proof.
+pub fn sentence(invariant: &Invariant) -> String {
+    let check = invariant.layer.letter();
+    check
+        .map(|c| format!("\"{}\"", c.sentence()))
+        .unwrap_or_default()
+}
+
+/// Statements with the same words and the opposite sense.
+fn of_wording(all: &[&Invariant]) -> Vec<Contradiction> {
+    let mut kept: HashMap<String, Vec<(&Invariant, Polarity)>> = HashMap::new();
+    let mut found = Vec::new();
+    for invariant in all {
+        if !matches!(invariant.layer, Layer::Plain | Layer::Judgment { .. }) {
+            continue;
+        }
+        let Some(own) = statement(&invariant.text) else {
+            continue;
+        };
+        let same = kept.entry(own.core).or_default();
+        let opposite = same.iter().find(|(_, other)| other.opposes(own.polarity));
+        match opposite {
+            Some((stronger, _)) => found.push(Contradiction {
+                weaker: invariant.id,
+                stronger: vec![stronger.id],
+                unresolved: strength(stronger) == strength(invariant),
+                proof: format!(
+                    "\"{}\" and \"{}\" say the opposite of each other",
+                    stronger.text, invariant.text
+                ),
+                witnesses: None,
+            }),
+            None => same.push((invariant, own.polarity)),
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -148,25 +225,41 @@ mod tests {
     use ulid::Ulid;
 
     use super::*;
-    use crate::model::Layer;
+    use crate::model::{LetterCheck, PlanId};
 
-    fn only(number: u128, scope: Scope, patterns: &[&str]) -> Invariant {
-        let patterns = patterns.iter().map(|p| (*p).to_owned()).collect();
-        let layer = Layer::Letter(LetterCheck::NoEditsOutside(patterns));
-        let id = InvariantId(Ulid::from_parts(number as u64, number));
-        Invariant::new(id, scope, layer, "x", Timestamp::UNIX_EPOCH)
+    fn invariant(number: u64, scope: Scope, layer: Layer, text: &str) -> Invariant {
+        let id = InvariantId(Ulid::from_parts(number, number.into()));
+        Invariant::new(id, scope, layer, text, Timestamp::UNIX_EPOCH)
     }
 
-    fn found(all: &[Invariant]) -> Vec<(u64, u64, bool)> {
+    fn only(number: u64, scope: Scope, patterns: &[&str]) -> Invariant {
+        let patterns = patterns.iter().map(|p| (*p).to_owned()).collect();
+        let layer = Layer::Letter(LetterCheck::NoEditsOutside(patterns));
+        invariant(number, scope, layer, "x")
+    }
+
+    fn untouched(number: u64, scope: Scope, pattern: &str) -> Invariant {
+        let layer = Layer::Letter(LetterCheck::Untouched(pattern.into()));
+        invariant(number, scope, layer, "x")
+    }
+
+    fn found(all: &[Invariant]) -> Vec<(Vec<u64>, u64, bool)> {
         let number = |id: InvariantId| id.0.timestamp_ms();
-        contradictions(all.iter())
+        contradictions(all.iter(), &Surface::default())
             .iter()
-            .map(|c| (number(c.stronger), number(c.weaker), c.unresolved))
+            .map(|c| {
+                let stronger = c.stronger.iter().map(|id| number(*id)).collect();
+                (stronger, number(c.weaker), c.unresolved)
+            })
             .collect()
     }
 
     fn project() -> Scope {
         Scope::Project("local/x".parse().unwrap())
+    }
+
+    fn plan() -> Scope {
+        Scope::Plan(PlanId(Ulid::from_parts(9, 9)))
     }
 
     #[test]
@@ -179,33 +272,116 @@ mod tests {
             (&["src/a.rs"], false),
             (&["src"], true),
             (&["**/*.rs"], false),
-            (&["SRC/x"], false),
+            (&["SRC/x"], true),
             (&["/abs/**"], false),
-            (&["s*"], false),
+            (&["s*"], true),
+            (&["s*/*"], false),
             (&["s\\*c/**"], true),
+            (&["?rc/a/../b"], false),
         ] {
             let two = only(2, project(), patterns);
-            let expected: &[_] = if contradicts { &[(1, 2, true)] } else { &[] };
+            let expected: &[_] = if contradicts {
+                &[(vec![1], 2, true)]
+            } else {
+                &[]
+            };
             assert_eq!(found(&[one.clone(), two]), expected, "{patterns:?}");
         }
     }
 
     #[test]
     fn the_stronger_stays_and_three_may_be_needed() {
-        let plan = Scope::Plan(crate::model::PlanId(Ulid::from_parts(9, 9)));
         let all = [
             only(1, Scope::Global, &["docs/**"]),
-            only(2, plan, &["src/**"]),
+            only(2, plan(), &["src/**"]),
         ];
-        assert_eq!(found(&all), [(2, 1, false)], "precedence settles it");
+        assert_eq!(found(&all), [(vec![2], 1, false)], "precedence settles it");
         let mut locked = only(1, Scope::Global, &["docs/**"]);
         locked.non_overridable = true;
-        assert_eq!(found(&[locked, all[1].clone()]), [(1, 2, false)]);
+        assert_eq!(found(&[locked, all[1].clone()]), [(vec![1], 2, false)]);
         let three = [
             only(1, project(), &["a/**", "b/**"]),
             only(2, project(), &["b/**", "c/**"]),
             only(3, project(), &["a/**", "c/**"]),
         ];
-        assert_eq!(found(&three), [(2, 3, true)], "no two of them contradict");
+        assert_eq!(
+            found(&three),
+            [(vec![1, 2], 3, true)],
+            "no two of them contradict"
+        );
+        let beside = [
+            three[0].clone(),
+            only(4, project(), &["**"]),
+            three[1].clone(),
+            untouched(5, project(), "d"),
+            three[2].clone(),
+        ];
+        assert_eq!(
+            found(&beside),
+            [(vec![1, 2], 3, true)],
+            "only those that are needed"
+        );
+    }
+
+    #[test]
+    fn what_is_untouched_may_be_all_that_is_left() {
+        let all = [
+            only(1, project(), &["src/a"]),
+            untouched(2, project(), "src"),
+        ];
+        assert_eq!(found(&all), [(vec![1], 2, true)]);
+        let all = [
+            only(1, project(), &["src/**"]),
+            untouched(2, project(), "src/a"),
+        ];
+        assert_eq!(found(&all), []);
+        let all = [
+            only(1, project(), &["a", "b"]),
+            untouched(2, project(), "a"),
+            untouched(3, project(), "b"),
+        ];
+        assert_eq!(found(&all), [(vec![1, 2], 3, true)]);
+    }
+
+    #[test]
+    fn a_stronger_explanation_is_preferred() {
+        let all = [
+            only(1, plan(), &["src/**"]),
+            only(2, project(), &["src/a/**"]),
+            only(3, project(), &["docs/**"]),
+        ];
+        assert_eq!(found(&all), [(vec![1], 3, false)]);
+    }
+
+    #[test]
+    fn both_sides_have_a_path() {
+        let all = [
+            only(1, project(), &["src/**"]),
+            only(2, project(), &["docs/*.md"]),
+        ];
+        let found = contradictions(all.iter(), &Surface::default());
+        let witness = |text: &str| Witness(text.into());
+        assert_eq!(
+            found[0].witnesses,
+            Some((witness("docs/.md"), witness("src/a")))
+        );
+        assert!(
+            found[0].proof.contains("no edits outside src/**"),
+            "{}",
+            found[0].proof
+        );
+    }
+
+    #[test]
+    fn opposite_statements_contradict() {
+        let text = |number, scope, text: &str| invariant(number, scope, Layer::Plain, text);
+        let all = [
+            text(1, project(), "Never log request bodies"),
+            text(2, project(), "Always log request bodies."),
+            text(3, plan(), "Do not use tabs"),
+            text(4, project(), "Use tabs"),
+            text(5, project(), "Log all changes"),
+        ];
+        assert_eq!(found(&all), [(vec![1], 2, true), (vec![3], 4, false)]);
     }
 }

@@ -3,6 +3,7 @@
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use super::{
+    automaton::Surface,
     conflict::{Contradiction, contradictions},
     normalise::{Key, Keyed},
 };
@@ -15,8 +16,8 @@ pub struct Shadow {
     pub winner: Arc<Keyed>,
     /// Such as `plan scope > project scope` or `non-overridable global`.
     pub rationale: String,
-    /// They are no copies of each other: both cannot be in force.
-    pub contradiction: bool,
+    /// Why both cannot be in force, for two that are no copies of each other.
+    pub contradiction: Option<String>,
 }
 
 /// The outcome of a merge.
@@ -53,7 +54,7 @@ pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
                 loser: Arc::clone(candidate),
                 winner: Arc::clone(winner),
                 rationale: rationale(&winner.invariant, &candidate.invariant),
-                contradiction: false,
+                contradiction: None,
             });
         }
     }
@@ -70,15 +71,17 @@ pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
 /// Of two that contradict each other the weaker is overridden; equal ones stay unresolved.
 fn settle(merged: &mut Merged) {
     let errors = merged.effective.iter().map(|k| &k.invariant);
-    let found = contradictions(errors.filter(|i| i.severity == Severity::Error));
+    let errors = errors.filter(|i| i.severity == Severity::Error);
+    let found = contradictions(errors, &Surface::unknown());
     for contradiction in found {
         if contradiction.unresolved {
             merged.unresolved.push(contradiction);
             continue;
         }
         let place = |id| merged.effective.iter().position(|k| k.invariant.id == id);
+        let strongest = contradiction.stronger.first().copied();
         let (Some(weaker), Some(stronger)) =
-            (place(contradiction.weaker), place(contradiction.stronger))
+            (place(contradiction.weaker), strongest.and_then(place))
         else {
             continue;
         };
@@ -88,7 +91,7 @@ fn settle(merged: &mut Merged) {
             rationale: rationale(&winner.invariant, &loser.invariant),
             winner,
             loser,
-            contradiction: true,
+            contradiction: Some(contradiction.proof),
         });
     }
 }

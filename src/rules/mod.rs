@@ -1,10 +1,15 @@
 //! Floor 1: pure decisions. Nothing here reads a disk, a clock or a channel.
 
+pub mod automaton;
 pub mod conflict;
 pub mod filter;
+pub mod findings;
 pub mod glob;
 pub mod letter;
 pub mod merge;
 pub mod normalise;
 pub mod path;
+pub mod polarity;
 pub mod shell;
+#[cfg(test)]
+mod tests;

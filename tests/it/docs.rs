@@ -197,6 +197,7 @@ fn every_example_of_the_pages_runs() {
     for page in [
         "docs/invariants.md",
         "docs/scopes.md",
+        "docs/conflicts.md",
         "docs/plans.md",
         "docs/records.md",
         "docs/guard.md",

@@ -551,3 +551,82 @@ fn sixty_four_processes_at_once_end_with_exact_counts() {
     assert_eq!(counts, [2; 32]);
     assert!(w.ok(&["log", "verify"]).stdout.contains("whole"));
 }
+
+#[test]
+fn conflicts_are_told_with_a_file_of_the_project() {
+    let w = World::new();
+    for file in ["src/main.rs", "docs/guide.md"] {
+        fs::write(w.project.join(file), "x").unwrap();
+    }
+    w.ok(&[
+        "add",
+        "--global",
+        "--non-overridable",
+        "--no-edits-outside",
+        "docs/**",
+    ]);
+    w.ok(&[
+        "add",
+        "--no-edits-outside",
+        "docs/**",
+        "--no-edits-outside",
+        "src/**",
+    ]);
+    w.ok(&["add", "--untouched", "docs/gone.md"]);
+    w.ok(&["add", "--untouched", "lib/x"]);
+    w.ok(&["add", "All changes need a test"]);
+    w.ok(&["add", "Need a test: all the change."]);
+    let data = w.data(&["conflicts"]);
+    let conflicts = data["conflicts"].as_array().unwrap();
+    let kinds: Vec<&str> = conflicts
+        .iter()
+        .map(|c| c["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        kinds,
+        ["redundant", "widens", "dead", "dead", "similar"],
+        "{data}"
+    );
+    let widens = &conflicts[1];
+    assert_eq!(widens["witnesses"][0]["path"], "src/main.rs");
+    assert_eq!(widens["invariants"][0]["scope"], "global");
+    assert!(
+        conflicts[0]["proof"]
+            .as_str()
+            .unwrap()
+            .contains("allows no edit there at all")
+    );
+
+    // Equal strength blocks, with a path on each side; precedence settles the other one.
+    w.ok(&["add", "--no-edits-outside", "lib/**"]);
+    w.ok(&["add", "Never log secrets"]);
+    w.ok(&["add", "Always log secrets"]);
+    let data = w.data(&["conflicts"]);
+    let conflicts = data["conflicts"].as_array().unwrap();
+    assert_eq!(
+        (&conflicts[0]["kind"], &conflicts[0]["resolved"]),
+        (&json!("contradiction"), &json!(true))
+    );
+    assert_eq!(conflicts[1]["resolved"], false);
+    assert!(
+        conflicts[1]["proof"]
+            .as_str()
+            .unwrap()
+            .contains("the opposite of each other")
+    );
+    w.ok(&["plan", "use", "local/work"]);
+    let blocked = w.run(&["plan", "strategize"]);
+    assert_eq!(blocked.code, 3);
+    assert!(
+        blocked.stderr.contains("Never log secrets"),
+        "{}",
+        blocked.stderr
+    );
+    let doctor = w.run(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("FAIL  contradiction: "),
+        "{}",
+        doctor.stdout
+    );
+    assert!(doctor.stdout.contains("dead: "), "{}", doctor.stdout);
+}

@@ -128,10 +128,14 @@ fn a_draft_tells_what_it_would_be_in_conflict_with() {
     );
     let told = m.draft_conflicts(&draft("src/**"));
     assert!(told[0].contains("says the same as"), "{told:?}");
-    assert!(m.draft_conflicts(&draft("src/a/**")).is_empty());
+    let told = m.draft_conflicts(&draft("src/a/**"));
+    assert!(told[0].contains("may no longer be edited"), "{told:?}");
+    assert!(told[1].starts_with("redundant: "), "{told:?}");
     // The one that is edited is no conflict of itself.
     old.layer = layer("docs/**");
-    assert!(m.draft_conflicts(&old).is_empty());
+    let told = m.draft_conflicts(&old);
+    let expected = "src/a may no longer be edited, and docs/a may";
+    assert_eq!(told, [expected]);
 }
 
 /// Whatever comes and goes, the selected row is the one that was selected, or its neighbour, and
@@ -293,5 +297,92 @@ fn the_bell_rings_once_when_something_begins_to_need_a_person() {
         update(&mut m, event(seq + 4, change(&other))),
         [],
         "it is off"
+    );
+}
+
+#[test]
+fn a_contradiction_is_settled_by_one_key_that_was_tried_before_it_is_offered() {
+    let scope = Scope::Project("local/my-app".parse().unwrap());
+    let letter = |n: u64, patterns: &[&str]| {
+        let patterns = patterns.iter().map(|p| (*p).to_owned()).collect();
+        let layer =
+            crate::model::Layer::Letter(crate::model::LetterCheck::NoEditsOutside(patterns));
+        let mut i = invariant(n, scope.clone(), "x");
+        i.text = format!("only {n}");
+        i.layer = layer;
+        i
+    };
+    let mut m = model(
+        vec![letter(1, &["src/**"]), letter(2, &["docs/*.md"])],
+        vec![plan(9)],
+    );
+    let items = crate::app::resolver::items(&m, plan(9).id);
+    let item = &items[0];
+    assert!(
+        item.lines
+            .iter()
+            .any(|l| l.contains("docs/.md") && l.contains("src/a")),
+        "{item:?}"
+    );
+    let labels: Vec<&str> = item.offers.iter().map(|o| o.label.as_str()).collect();
+    assert_eq!(
+        labels,
+        [
+            "allow src/** as well in: only 2",
+            "remove: only 2",
+            "allow docs/*.md as well in: only 1",
+            "remove: only 1",
+            "edit: only 2",
+            "edit: only 1",
+        ]
+    );
+    press(&mut m, "b");
+    let effects = press(&mut m, "1");
+    let [Effect::Call { call, .. }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    let crate::engine::Call::Edit { id, patch } = &**call else {
+        panic!("{call:?}")
+    };
+    assert_eq!(*id, letter(2, &[]).id.to_string());
+    let allowed = patch.layer.as_ref().unwrap().letter().unwrap().patterns();
+    assert_eq!(allowed, ["docs/*.md", "src/**"]);
+
+    // With a third one that excludes both, removing one of two settles nothing, and is not offered.
+    let all = vec![
+        letter(1, &["a/**"]),
+        letter(2, &["b/**"]),
+        letter(3, &["c/**"]),
+    ];
+    let m = model(all, vec![plan(9)]);
+    let items = crate::app::resolver::items(&m, plan(9).id);
+    assert_eq!(items.len(), 2);
+    let offers: Vec<Vec<&str>> = items
+        .iter()
+        .map(|i| {
+            i.offers
+                .iter()
+                .map(|o| o.label.as_str())
+                .filter(|l| !l.starts_with("edit"))
+                .collect()
+        })
+        .collect();
+    assert_eq!(
+        offers[0],
+        [
+            "allow a/** as well in: only 2",
+            "remove: only 2",
+            "allow b/** as well in: only 1",
+            "remove: only 1"
+        ]
+    );
+    assert_eq!(
+        offers[1],
+        [
+            "allow a/** as well in: only 3",
+            "remove: only 3",
+            "allow c/** as well in: only 1"
+        ],
+        "without the first one the second would still exclude the third"
     );
 }

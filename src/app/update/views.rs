@@ -17,7 +17,7 @@ use crate::{
         tree::Node,
     },
     engine::Call,
-    model::{PlanId, visible},
+    model::{InvariantPatch, Layer, LetterCheck, PlanId, visible},
 };
 
 /// A letter that is text, when no other key is held.
@@ -180,7 +180,14 @@ pub(super) fn resolver_key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
         KeyCode::BackTab | KeyCode::Left | KeyCode::Char('h') => {
             resolver.turn(-1, &items);
         }
-        KeyCode::Enter => {
+        KeyCode::Enter | KeyCode::Char('1'..='9') => {
+            if let KeyCode::Char(digit) = event.code {
+                let number = digit.to_digit(10).map_or(0, |d| d as usize);
+                if number > offers.len() {
+                    return Vec::new();
+                }
+                resolver.way = number - 1;
+            }
             let offer = offers.get(resolver.way).cloned();
             return match offer {
                 Some(offer) => match offer.disabled {
@@ -227,7 +234,7 @@ fn reason_key(
             model.toast = Some((Tone::Warning, "a waiver needs a reason".into()));
         }
         KeyCode::Enter => {
-            let way = offers.get(resolver.way).map(|o| o.way);
+            let way = offers.get(resolver.way).map(|o| o.way.clone());
             put(model, resolver);
             let Some(Way::Waive(violation)) = way else {
                 return Vec::new();
@@ -280,6 +287,20 @@ fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
     let plan = resolver.plan;
     match way {
         Way::Edit(id) => edit(model, id),
+        Way::Allow(id, patterns) => {
+            let revision = model.invariant(id).map(|i| i.revision);
+            return ask(
+                "allowed",
+                Call::Edit {
+                    id: id.to_string(),
+                    patch: InvariantPatch {
+                        layer: Some(Layer::Letter(LetterCheck::NoEditsOutside(patterns))),
+                        expected_revision: revision,
+                        ..InvariantPatch::default()
+                    },
+                },
+            );
+        }
         Way::Remove(id) => {
             let text = model.invariant(id).map(|i| i.text.replace('\n', " "));
             let subject = vec![visible(&text.unwrap_or_default()).into_owned()];

@@ -8,13 +8,14 @@ use super::{
         args::{ConflictsArgs, ScopeArgs},
         output::{Done, Failure},
     },
-    Outcome,
+    Outcome, cwd,
     invariants::Wanted,
     plan_ref, project, table, unexpected,
 };
 use crate::{
-    engine::{Call, Reply, protocol::EffectiveOf},
+    engine::{Call, Reply, protocol::EffectiveOf, state::project_root},
     model::{Invariant, Scope},
+    rules::findings::{Finding, Kind},
 };
 
 /// Whose set is meant: the scope that was named, else the current plan, else the project.
@@ -46,7 +47,8 @@ pub(super) fn conflicts(context: &mut Context, args: ConflictsArgs) -> Outcome {
         Some(plan) => EffectiveOf::Plan(plan_ref(plan)?),
         None => effective_of(context, &args.scope)?,
     };
-    let reply = context.call(Call::Effective { of })?;
+    let root = project_root(&cwd()?);
+    let reply = context.call(Call::Effective { of: of.clone() })?;
     let Reply::Effective(set) = reply else {
         return Err(unexpected(&reply));
     };
@@ -54,35 +56,78 @@ pub(super) fn conflicts(context: &mut Context, args: ConflictsArgs) -> Outcome {
     let mut conflicts = Vec::new();
     for resolved in &set.conflicts_resolved {
         let (winner, loser) = (&resolved.by, &resolved.overridden);
-        let kind = if resolved.contradiction {
-            "contradiction"
-        } else {
-            "duplicate"
+        let kind = match resolved.contradiction {
+            Some(_) => Kind::Contradiction,
+            None => Kind::Duplicate,
+        };
+        let why = match &resolved.contradiction {
+            Some(proof) => format!("{}: {proof}", resolved.rationale),
+            None => resolved.rationale.clone(),
         };
         rows.push(vec![
-            kind.to_owned(),
+            kind.as_str().to_owned(),
             winner.scope.to_string(),
             loser.scope.to_string(),
-            resolved.rationale.clone(),
+            why,
             loser.text.clone(),
         ]);
         conflicts.push(json!({
             "kind": kind, "resolved": true, "winner": side(winner), "loser": side(loser),
-            "rationale": resolved.rationale,
+            "rationale": resolved.rationale, "proof": resolved.contradiction,
         }));
     }
     for unresolved in &set.conflicts_unresolved {
         let (stronger, weaker) = (&unresolved.stronger, &unresolved.weaker);
+        let all: Vec<&Invariant> = [stronger].into_iter().chain(&unresolved.others).collect();
+        let texts: Vec<&str> = all
+            .iter()
+            .chain(&[weaker])
+            .map(|i| i.text.as_str())
+            .collect();
+        let mut why = unresolved.proof.clone();
+        if let Some((own, theirs)) = &unresolved.witnesses {
+            why.push_str(&format!("; one side allows {own}, the other {theirs}"));
+        }
         rows.push(vec![
             "contradiction".to_owned(),
             "none: equal strength".to_owned(),
             weaker.scope.to_string(),
-            unresolved.proof.clone(),
-            format!("{} / {}", stronger.text, weaker.text),
+            why,
+            texts.join(" / "),
         ]);
+        let others: Vec<Value> = unresolved.others.iter().map(side).collect();
         conflicts.push(json!({
             "kind": "contradiction", "resolved": false, "winner": side(stronger),
-            "loser": side(weaker), "rationale": unresolved.proof,
+            "loser": side(weaker), "others": others, "rationale": unresolved.proof,
+            "proof": unresolved.proof, "witnesses": unresolved.witnesses,
+        }));
+    }
+    let reply = context.call(Call::Findings { of, root })?;
+    let Reply::Findings {
+        findings,
+        invariants,
+        ..
+    } = reply
+    else {
+        return Err(unexpected(&reply));
+    };
+    let told = |f: &&Finding| !matches!(f.kind, Kind::Contradiction | Kind::Duplicate);
+    for finding in findings.iter().filter(told) {
+        let named = finding.invariants.iter();
+        let named = named.filter_map(|id| invariants.iter().find(|i| i.id == *id));
+        let sides: Vec<&Invariant> = named.collect();
+        let scope = |i: Option<&&Invariant>| i.map_or(String::new(), |i| i.scope.to_string());
+        let first = sides.first().filter(|_| sides.len() > 1);
+        rows.push(vec![
+            finding.kind.as_str().to_owned(),
+            scope(first),
+            scope(sides.last()),
+            finding.proof.clone(),
+            sides.last().map_or(String::new(), |i| i.text.clone()),
+        ]);
+        conflicts.push(json!({
+            "kind": finding.kind, "invariants": sides.iter().map(|i| side(i)).collect::<Vec<_>>(),
+            "proof": finding.proof, "witnesses": finding.witnesses,
         }));
     }
     let text = match rows.is_empty() {

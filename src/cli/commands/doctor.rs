@@ -24,11 +24,12 @@ use super::{
 use crate::{
     agents::{self, Agent, HookAnswer, Support, sample, settings},
     engine::{
-        Call, Reply, places, project_file,
+        Call, Reply, project_file,
         protocol::{EffectiveSet, PROBE_SESSION},
         state::project_root,
     },
-    model::{Layer, LetterCheck, visible},
+    model::{Invariant, InvariantId, visible},
+    rules::findings::{Finding, Kind},
 };
 
 /// Longer than the hook's own deadline.
@@ -42,23 +43,23 @@ enum Level {
 }
 
 /// One thing that was looked at.
-struct Finding {
+struct Line {
     level: Level,
     what: String,
     /// What to do about it.
     fix: Option<String>,
 }
 
-fn ok(what: impl Into<String>) -> Finding {
-    Finding {
+fn ok(what: impl Into<String>) -> Line {
+    Line {
         level: Level::Ok,
         what: what.into(),
         fix: None,
     }
 }
 
-fn bad(level: Level, what: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding {
+fn bad(level: Level, what: impl Into<String>, fix: impl Into<String>) -> Line {
+    Line {
         level,
         what: what.into(),
         fix: Some(fix.into()),
@@ -68,7 +69,7 @@ fn bad(level: Level, what: impl Into<String>, fix: impl Into<String>) -> Finding
 /// A part of the report.
 struct Part {
     title: String,
-    findings: Vec<Finding>,
+    findings: Vec<Line>,
     /// What holds by the agent's nature, and no command mends.
     limits: Vec<String>,
     data: Value,
@@ -87,8 +88,20 @@ pub(super) fn doctor(context: &mut Context, name: Option<&str>) -> Outcome {
     };
     let root = project_root(&cwd()?);
     let of = current(context)?;
-    let set = match context.call(Call::Effective { of })? {
+    let set = match context.call(Call::Effective { of: of.clone() })? {
         Reply::Effective(set) => *set,
+        other => return Err(unexpected(&other)),
+    };
+    let call = Call::Findings {
+        of,
+        root: root.clone(),
+    };
+    let (found, told) = match context.call(call)? {
+        Reply::Findings {
+            findings,
+            invariants,
+            ..
+        } => (findings, invariants),
         other => return Err(unexpected(&other)),
     };
     let mut parts = vec![engine_part(context, &root)?];
@@ -114,7 +127,7 @@ pub(super) fn doctor(context: &mut Context, name: Option<&str>) -> Outcome {
     for agent in looked_at {
         parts.push(agent_part(agent, &root, &set));
     }
-    parts.push(invariants_part(&root, &set, context));
+    parts.push(invariants_part(set.invariants.len(), &found, &told));
     let failed = parts
         .iter()
         .flat_map(|p| &p.findings)
@@ -337,7 +350,7 @@ fn agent_part(agent: &'static Agent, root: &Path, set: &EffectiveSet) -> Part {
 
 /// Runs the installed command with a forbidden and an allowed attempt, and judges by what the
 /// agent would see.
-fn tried(agent: &'static Agent, line: &str, root: &Path, fix: &str) -> Vec<Finding> {
+fn tried(agent: &'static Agent, line: &str, root: &Path, fix: &str) -> Vec<Line> {
     let forbidden = root.join(project_file::NAME);
     let mut findings = Vec::new();
     let mut slowest = Duration::ZERO;
@@ -431,7 +444,7 @@ fn run_hook(line: &str, root: &Path, payload: &Value) -> Result<HookAnswer, Stri
 }
 
 /// Whether the agent has been told to run hooks that it does not trust by itself.
-fn trust(agent: &Agent, path: &Path) -> Option<Finding> {
+fn trust(agent: &Agent, path: &Path) -> Option<Line> {
     let told = agents::trust(agent, path)?;
     Some(match told {
         true => ok("its hooks are trusted"),
@@ -444,69 +457,36 @@ fn trust(agent: &Agent, path: &Path) -> Option<Finding> {
 }
 
 /// Dead, shadowed and contradictory invariants.
-fn invariants_part(root: &Path, set: &EffectiveSet, context: &Context) -> Part {
-    let mut findings = Vec::new();
-    let home = Some(context.locations.home.as_path());
-    for invariant in &set.invariants {
-        let Layer::Letter(check) = &invariant.layer else {
-            continue;
-        };
-        let (hits, total) = places::count(root, check.patterns(), home);
-        let fix = format!("see `invar show {}`, and edit or remove it", invariant.id);
-        if hits == 0 && total > 0 {
-            let what = match check {
-                LetterCheck::Untouched(_) => "guards no file that is there",
-                LetterCheck::NoEditsOutside(_) => "allows no file that is there",
-            };
-            findings.push(bad(
-                Level::Warn,
-                format!("\"{}\" {what}", invariant.text),
-                fix,
-            ));
-        }
-    }
-    for resolved in &set.conflicts_resolved {
-        let kind = if resolved.contradiction {
-            "contradicts"
-        } else {
-            "says the same as"
-        };
-        findings.push(bad(
-            Level::Warn,
-            format!(
-                "\"{}\" of {} is not in force: \"{}\" of {} {kind} it ({})",
-                resolved.overridden.text,
-                resolved.overridden.scope,
-                resolved.by.text,
-                resolved.by.scope,
-                resolved.rationale
-            ),
-            format!(
-                "invar remove {}, if it is not wanted",
-                resolved.overridden.id
-            ),
-        ));
-    }
-    for conflict in &set.conflicts_unresolved {
-        findings.push(bad(
-            Level::Fail,
-            format!(
-                "\"{}\" and \"{}\" contradict each other: {}",
-                conflict.stronger.text, conflict.weaker.text, conflict.proof
-            ),
-            format!("edit one of them: invar edit {}", conflict.weaker.id),
-        ));
+fn invariants_part(in_force: usize, found: &[Finding], named: &[Invariant]) -> Part {
+    let mut findings: Vec<Line> = Vec::new();
+    let text = |id: &InvariantId| {
+        let invariant = named.iter().find(|i| i.id == *id);
+        invariant.map_or(String::new(), |i| format!("\"{}\" of {}", i.text, i.scope))
+    };
+    for finding in found {
+        let all: Vec<String> = finding.invariants.iter().map(text).collect();
+        let last = finding.invariants.last();
+        let what = format!(
+            "{}: {}: {}",
+            finding.kind.as_str(),
+            all.join(" and "),
+            visible(&finding.proof)
+        );
+        let blocks =
+            finding.kind == Kind::Contradiction && finding.proof.contains("blocks the plan");
+        let level = if blocks { Level::Fail } else { Level::Warn };
+        let fix = last.map(|id| format!("see `invar show {id}`, and edit or remove it"));
+        findings.push(Line { level, what, fix });
     }
     if findings.is_empty() {
         findings.push(ok(format!(
-            "{} in force, none dead, shadowed or contradictory",
-            set.invariants.len()
+            "{in_force} in force, none dead, shadowed or contradictory"
         )));
     }
     Part {
         title: "invariants".into(),
         findings,
         limits: Vec::new(),
-        data: json!({"in_force": set.invariants.len()}),
+        data: json!({"in_force": in_force}),
     }
 }

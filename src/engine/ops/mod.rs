@@ -6,6 +6,7 @@ mod check;
 pub(super) mod decided;
 mod explain;
 pub(super) mod files;
+mod findings;
 pub(super) mod found;
 mod invariants;
 mod journal;

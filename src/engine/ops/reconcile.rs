@@ -180,9 +180,14 @@ impl Core {
                 let found = merged.effective.iter().find(|k| k.invariant.id == id);
                 found.map_or(String::new(), |k| k.invariant.text.clone())
             };
+            let stronger: Vec<String> = conflict
+                .stronger
+                .iter()
+                .map(|id| format!("\"{}\"", text(*id)))
+                .collect();
             let reason = format!(
-                "\"{}\" and \"{}\" contradict each other: {}; edit or remove one",
-                text(conflict.stronger),
+                "{} and \"{}\" contradict each other: {}; edit or remove one",
+                stronger.join(" and "),
                 text(conflict.weaker),
                 conflict.proof
             );
@@ -207,9 +212,9 @@ impl Core {
                 );
             }
         }
-        for conflict in &merged.unresolved {
-            if !ids.contains(&conflict.stronger) {
-                ids.push(conflict.stronger);
+        for stronger in merged.unresolved.iter().flat_map(|c| &c.stronger) {
+            if !ids.contains(stronger) {
+                ids.push(*stronger);
             }
         }
         (ids, reasons)

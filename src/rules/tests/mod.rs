@@ -1,0 +1,3 @@
+//! Tests that need several of the rules.
+
+mod oracle;
