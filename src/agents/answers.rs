@@ -21,7 +21,8 @@ pub enum Say<'a> {
 pub fn say(reply: &HookReply) -> Say<'_> {
     let reason = || cut(&reply.verdict.reason);
     match reply.verdict.verdict {
-        VerdictKind::Deny => Say::Deny(reason()),
+        // Where the agent cannot ask, or nobody is there.
+        VerdictKind::Deny | VerdictKind::Ask => Say::Deny(reason()),
         VerdictKind::Halt => Say::Halt(reason()),
         VerdictKind::Warn => Say::Context(&reply.verdict.reason),
         VerdictKind::Allow => reply.context.as_deref().map_or(Say::Nothing, Say::Context),

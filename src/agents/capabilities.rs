@@ -134,8 +134,12 @@ impl Capabilities {
                 "no judge is configured to read it".to_owned(),
             ),
             Layer::Assent { .. } => (
-                Support::Unsupported,
-                "nobody is there to ask for assent".to_owned(),
+                Support::Partly,
+                match self.can_ask {
+                    true => "a change waits for a person: on invar's screen, else in the agent's own prompt; what a script changes is found after it",
+                    false => "a change waits for a person on invar's screen, else it is denied until `invar assent approve`; what a script changes is found after it",
+                }
+                .to_owned(),
             ),
         };
         Coverage { support, why }

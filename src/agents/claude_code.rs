@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     answers::{
-        Say, additional_context, denies_like_claude, json_answer, permission_denied,
+        Say, additional_context, cut, denies_like_claude, json_answer, permission_denied,
         refuse_by_exit, say,
     },
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
@@ -13,7 +13,7 @@ use super::{
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
-use crate::engine::protocol::HookReply;
+use crate::{engine::protocol::HookReply, model::VerdictKind};
 
 /// The adapter.
 pub static CLAUDE_CODE: Agent = Agent {
@@ -139,6 +139,13 @@ static TOOLS: [(&str, Tool); 25] = [
 fn answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {
     let event = occasion.event.as_str();
     let is_action = occasion.moment == Moment::Before;
+    if is_action && reply.verdict.verdict == VerdictKind::Ask {
+        return json_answer(&json!({"hookSpecificOutput": {
+            "hookEventName": event,
+            "permissionDecision": "ask",
+            "permissionDecisionReason": cut(&reply.verdict.reason),
+        }}));
+    }
     json_answer(&match (say(reply), is_action) {
         (Say::Nothing, _) => return HookAnswer::silent(),
         (Say::Context(text), _) => return additional_context(event, text),
@@ -283,14 +290,12 @@ mod tests {
 
     #[test]
     fn answers_have_the_recorded_form() {
-        let reply = |verdict, reason: &str| HookReply {
-            plan_id: None,
-            verdict: Verdict {
+        let reply = |verdict, reason: &str| {
+            HookReply::of(Verdict {
                 verdict,
                 reason: reason.into(),
                 breaches: Vec::new(),
-            },
-            context: None,
+            })
         };
         let stdout = |event: &str, r: HookReply| {
             serde_json::from_str::<Value>(&answered(event, &r).stdout.unwrap()).unwrap()

@@ -10,7 +10,7 @@ use super::{
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
-use crate::engine::protocol::HookReply;
+use crate::{engine::protocol::HookReply, model::VerdictKind};
 
 /// The adapter.
 pub static CURSOR: Agent = Agent {
@@ -135,6 +135,12 @@ const CURSOR_SHELL: Tool = Tool::Shell {
 fn answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {
     // Through Claude Code's hook file only an exit code is sure to be understood.
     let foreign = occasion.event.starts_with(|c: char| c.is_ascii_uppercase());
+    if occasion.moment == Moment::Before && !foreign && reply.verdict.verdict == VerdictKind::Ask {
+        let reason = cut(&reply.verdict.reason);
+        return json_answer(&json!({
+            "permission": "ask", "user_message": reason, "agent_message": reason,
+        }));
+    }
     match (say(reply), occasion.moment) {
         (Say::Deny(reason) | Say::Halt(reason), _) if foreign => exit_two(&reason),
         _ if foreign => HookAnswer::silent(),

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     engine::protocol::{AgentTraits, HookCall, HookEvent, HookReply},
-    model::{Attempt, Effect, visible},
+    model::{Attempt, Effect, VerdictKind, visible},
 };
 
 /// What a hook process knows besides its payload.
@@ -201,6 +201,16 @@ impl Agent {
     pub fn read(&'static self, bytes: &[u8], env: &HookEnv) -> Result<Parsed, Refusal> {
         let fields = payload::object(bytes, self.name).map_err(|e| Refusal::new(None, e))?;
         super::sender(self, &fields).read_fields(&fields, env)
+    }
+
+    /// The agent's form of the engine's answer; a question is a denial where it cannot ask.
+    pub fn answered(&self, occasion: &Occasion, reply: &HookReply) -> HookAnswer {
+        if reply.verdict.verdict == VerdictKind::Ask && !self.capabilities.can_ask {
+            let mut denied = reply.clone();
+            denied.verdict.verdict = VerdictKind::Deny;
+            return (self.answer)(occasion, &denied);
+        }
+        (self.answer)(occasion, reply)
     }
 
     fn read_fields(
@@ -407,6 +417,7 @@ impl Agent {
             background,
             subagent: payload::text(fields, f.subagent).map(str::to_owned),
             nonce,
+            change: Some(super::change::of(tool, &input)),
         })
     }
 }

@@ -94,7 +94,7 @@ fn answer(_: &Occasion, reply: &HookReply) -> HookAnswer {
     }
     HookAnswer {
         exit: match verdict {
-            VerdictKind::Deny => DENIED,
+            VerdictKind::Deny | VerdictKind::Ask => DENIED,
             VerdictKind::Halt => HALTED,
             VerdictKind::Allow | VerdictKind::Warn => 0,
         },

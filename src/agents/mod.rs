@@ -3,6 +3,7 @@
 
 mod answers;
 pub mod capabilities;
+mod change;
 mod claude_code;
 mod codex;
 mod copilot;

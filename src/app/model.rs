@@ -467,6 +467,15 @@ impl Model {
 
     /// What a plan needs of a person, and whether it is bad; `None` when it needs nothing.
     pub fn standing(&self, plan: &Plan) -> Option<(String, bool)> {
+        let waiting = self.state.waiting_assents(plan.id).count();
+        if waiting > 0 && !plan.is_over() {
+            let word = if waiting == 1 {
+                "change waits"
+            } else {
+                "changes wait"
+            };
+            return Some((format!("{waiting} {word} for your assent"), true));
+        }
         match plan.state {
             PhaseState::Halted => {
                 let why = plan.halt_reason.as_deref().unwrap_or("it was halted");

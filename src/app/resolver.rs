@@ -5,11 +5,14 @@ use std::sync::Arc;
 use super::model::Model;
 use crate::{
     model::{
-        Invariant, InvariantId, Layer, LetterCheck, Origin, Plan, PlanId, Severity, Violation,
-        ViolationId, visible,
+        Assent, AssentId, Invariant, InvariantId, Layer, LetterCheck, Origin, Plan, PlanId,
+        Severity, Violation, ViolationId, visible,
     },
     rules::{conflict::Contradiction, merge::merge, normalise::Keyed},
 };
+
+/// How many lines of a change are on its card.
+const MAX_CHANGE: usize = 12;
 
 /// The resolver while it is open.
 #[derive(Debug, Clone)]
@@ -19,7 +22,7 @@ pub struct Resolver {
     pub item: usize,
     /// The way out that is selected.
     pub way: usize,
-    /// The reason of a waiver while it is typed.
+    /// The reason of a waiver or a refusal while it is typed.
     pub reason: Option<String>,
     /// The item that is selected, to find it again when others have come or gone.
     title: String,
@@ -75,6 +78,10 @@ impl Resolver {
 pub enum Way {
     /// Lets the invariant allow these patterns.
     Allow(InvariantId, Vec<String>),
+    /// Lets a change be made: once, or as often as it comes in the plan.
+    Approve(AssentId, bool),
+    /// Says no, with a reason.
+    Refuse(AssentId),
     Edit(InvariantId),
     Remove(InvariantId),
     PutBack(ViolationId),
@@ -113,6 +120,7 @@ pub fn items(model: &Model, plan: PlanId) -> Vec<Item> {
     if plan.is_halted() {
         items.push(halted(plan));
     }
+    items.extend(model.state.waiting_assents(plan.id).map(question));
     let open: Vec<&Violation> = model
         .state
         .open_violations(plan.id)
@@ -166,6 +174,45 @@ fn halted(plan: &Plan) -> Item {
         offers: vec![
             offer(Way::Resume, "resume: the count starts again", None),
             offer(Way::Cancel, "cancel the plan", None),
+        ],
+    }
+}
+
+/// The card of a change that waits for a person.
+fn question(assent: &Assent) -> Item {
+    let shown = |text: &str| visible(text).into_owned();
+    let mut lines = vec![
+        format!(
+            "{} wants to change {} by {}",
+            shown(&assent.agent),
+            shown(&assent.path),
+            shown(&assent.tool)
+        ),
+        format!("asked {}", assent.asked_at.strftime("%H:%M:%S")),
+    ];
+    let change: Vec<String> = assent.change.lines().map(shown).collect();
+    let more = change.len().saturating_sub(MAX_CHANGE);
+    lines.extend(change.into_iter().take(MAX_CHANGE));
+    if more > 0 {
+        lines.push(format!(
+            "… {more} more lines: `invar assent list` shows them"
+        ));
+    }
+    Item {
+        title: shown(&format!("assent: {}", assent.text.replace('\n', " "))),
+        lines,
+        offers: vec![
+            offer(Way::Approve(assent.id, false), "approve once", None),
+            offer(
+                Way::Approve(assent.id, true),
+                "approve this change for the whole plan",
+                None,
+            ),
+            offer(
+                Way::Refuse(assent.id),
+                "refuse, with a reason that the model reads",
+                None,
+            ),
         ],
     }
 }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use crate::{
     engine::state::is_notable,
-    model::{Event, EventKind, PlanChange, PlanId, VerdictKind, ViolationId, visible},
+    model::{
+        AssentStatus, Event, EventKind, PlanChange, PlanId, VerdictKind, ViolationId, visible,
+    },
 };
 
 /// How many rows are kept; older ones are in the log.
@@ -194,6 +196,17 @@ fn row(event: &Event) -> Option<StreamRow> {
                 ),
                 PlanChange::Session => return None,
             }
+        }
+        EventKind::AssentChanged { assent } => {
+            let subject = format!("{} {}", assent.tool, assent.path);
+            let (tone, word) = match &assent.status {
+                AssentStatus::Waiting => (Tone::Warning, "asks"),
+                AssentStatus::Delegated => (Tone::Warning, "asked"),
+                AssentStatus::Approved { used: true, .. } => return None,
+                AssentStatus::Approved { .. } => (Tone::Good, "approved"),
+                AssentStatus::Refused { .. } => (Tone::Bad, "refused"),
+            };
+            make(tone, word, subject, assent.text.clone(), String::new())
         }
         EventKind::InvariantViolated { violation, .. } => make(
             Tone::Bad,

@@ -101,6 +101,9 @@ pub enum Command {
     Install(InstallArgs),
     /// Take invar out of an agent's hook settings.
     Uninstall(InstallArgs),
+    /// What waits for a person's assent, and the answers.
+    #[command(subcommand)]
+    Assent(AssentCommand),
     /// Prove that the guard is live: settings, hooks, invariants.
     Doctor(DoctorArgs),
     /// What today's invariants would have refused in recorded sessions.
@@ -165,6 +168,9 @@ impl Command {
             Self::Hook(_) => "hook",
             Self::Install(_) => "install",
             Self::Uninstall(_) => "uninstall",
+            Self::Assent(AssentCommand::List { .. }) => "assent list",
+            Self::Assent(AssentCommand::Approve { .. }) => "assent approve",
+            Self::Assent(AssentCommand::Refuse { .. }) => "assent refuse",
             Self::Doctor(_) => "doctor",
             Self::Replay(_) => "replay",
             Self::Status => "status",
@@ -565,6 +571,33 @@ pub struct ServeArgs {
 pub struct HookArgs {
     /// The agent, such as claude-code.
     pub agent: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AssentCommand {
+    /// The changes that wait for a person.
+    List {
+        /// Only of this plan.
+        plan: Option<String>,
+        /// Answered ones too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Let a change be made, once.
+    Approve {
+        /// The question: its id or a unique prefix.
+        id: String,
+        /// As often as the same change comes in this plan.
+        #[arg(long)]
+        plan: bool,
+    },
+    /// Say no, with a reason that the model reads.
+    Refuse {
+        /// The question: its id or a unique prefix.
+        id: String,
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 #[derive(Debug, Args)]

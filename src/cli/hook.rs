@@ -24,11 +24,17 @@ use crate::{
         client::Connection,
         protocol::{HookCall, HookEvent, HookReply},
     },
-    model::Verdict,
+    model::{AssentId, Verdict, VerdictKind},
 };
 
 /// Well inside the time that `install` gives the hook.
 const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How often a person's answer is looked for.
+const POLL: Duration = Duration::from_millis(100);
+
+/// What is left of the time when no answer came.
+const SPARE: Duration = Duration::from_secs(1);
 
 /// How much longer the store's thread may take than it should by itself.
 const GRACE: Duration = Duration::from_secs(1);
@@ -75,19 +81,16 @@ fn decide(
         call,
     } = parsed;
     let Some(mut call) = call else {
-        let nothing = HookReply {
-            plan_id: None,
-            verdict: Verdict::allow(),
-            context: None,
-        };
-        return ((agent.answer)(&occasion, &nothing), None);
+        let nothing = HookReply::of(Verdict::allow());
+        return (agent.answered(&occasion, &nothing), None);
     };
     // Looking for the agent's process takes a while; once in a session is enough.
     if call.pid.is_none() && call.what == HookEvent::SessionStart {
         call.pid = engine::caller::ancestor_named(agent.process_names);
     }
-    match ask(call, store, deadline) {
-        Ok((reply, leave_engine)) => ((agent.answer)(&occasion, &reply), leave_engine),
+    let can_ask = agent.capabilities.can_ask;
+    match ask(call, can_ask, store, deadline) {
+        Ok((reply, leave_engine)) => (agent.answered(&occasion, &reply), leave_engine),
         Err(reason) => ((agent.refuse)(&Refusal::new(Some(occasion), reason)), None),
     }
 }
@@ -116,6 +119,7 @@ fn environment(agent: &Agent) -> HookEnv {
 /// The engine's reply, and where an engine shall be left behind; else a reason to refuse.
 fn ask(
     call: HookCall,
+    can_ask: bool,
     store: Option<PathBuf>,
     deadline: Instant,
 ) -> Result<(HookReply, Option<Locations>), String> {
@@ -125,7 +129,11 @@ fn ask(
     if let Some(mut engine) = Connection::open(&locations, deadline)
         && let Ok(answer) = engine.call(&call, deadline)
     {
-        return Ok((expect_hook(answer.map_err(undecided)?)?, None));
+        let mut reply = expect_hook(answer.map_err(undecided)?)?;
+        if !reply.waiting.is_empty() {
+            reply = await_person(&mut engine, &call, reply, can_ask, deadline);
+        }
+        return Ok((reply, None));
     }
     let (sender, receiver) = mpsc::channel();
     std::thread::Builder::new()
@@ -154,6 +162,41 @@ fn ask(
             Err("invar failed while it decided; please report it, with what the agent tried".into())
         }
     }
+}
+
+/// Waits for a person who looks at a screen, and asks again when everything is answered. Without
+/// one, or when the time is over, the agent asks by its own prompt where it has one.
+fn await_person(
+    engine: &mut Connection,
+    call: &Call,
+    mut reply: HookReply,
+    can_ask: bool,
+    deadline: Instant,
+) -> HookReply {
+    let until = deadline.checked_sub(SPARE).unwrap_or(deadline);
+    while reply.attended && Instant::now() < until {
+        std::thread::sleep(POLL);
+        let Ok(Ok(Reply::Assents(all))) = engine.call(&Call::Assents { plan: None }, deadline)
+        else {
+            break;
+        };
+        let waits = |id: &AssentId| all.iter().any(|a| a.id == *id && a.is_waiting());
+        if reply.waiting.iter().any(waits) {
+            continue;
+        }
+        let Ok(Ok(Reply::Hook(again))) = engine.call(call, deadline) else {
+            break;
+        };
+        reply = *again;
+        if reply.waiting.is_empty() {
+            return reply;
+        }
+    }
+    if can_ask && reply.verdict.verdict == VerdictKind::Ask {
+        let ids = reply.waiting.clone();
+        let _ = engine.call(&Call::AssentsDelegated { ids }, deadline);
+    }
+    reply
 }
 
 fn expect_hook(reply: Reply) -> Result<HookReply, String> {

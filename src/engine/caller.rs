@@ -42,6 +42,16 @@ pub fn agent_above(pid: u32, agents: &[u32]) -> Option<String> {
     ))
 }
 
+/// Who sits here, as the system calls them.
+pub fn person() -> String {
+    let named = ["USER", "LOGNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    named
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| format!("user {}", rustix::process::getuid().as_raw()))
+}
+
 /// The sentence that refuses a call.
 pub fn refusal(why: &str) -> String {
     format!(

@@ -24,8 +24,8 @@ use super::{
 };
 use crate::{
     model::{
-        Event, EventKind, Invariant, InvariantId, Plan, PlanId, Remedy, Scope, Transition,
-        ViolationId,
+        Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Plan, PlanId, Remedy, Scope,
+        Transition, ViolationId,
     },
     rules::{
         automaton::Witness,
@@ -44,6 +44,8 @@ pub(super) struct Compiled {
     /// What each check of `set` stands for, in its order.
     pub letters: Vec<Arc<Keyed>>,
     pub set: LetterSet,
+    /// A judge or a person has to see what is changed.
+    pub wants_changes: bool,
     /// What a model is told of the set; nothing when it is empty.
     pub context: Option<String>,
     /// The digest of that text.
@@ -57,6 +59,7 @@ impl Compiled {
             root,
             letters,
             set,
+            wants_changes: false,
             context: None,
             digest: String::new(),
         }
@@ -94,6 +97,8 @@ pub struct Core {
     pub(super) untold: Untold,
     /// The attempts that were decided last, for those that come twice.
     pub(super) decided: Decided,
+    /// Somebody watches, so that a question may be answered soon.
+    pub(super) attended: bool,
     /// What is known of the sets of each project, for the next question about them.
     pub(super) finders: HashMap<PathBuf, Finder>,
     compiled: HashMap<(PlanId, PathBuf), Arc<Compiled>>,
@@ -123,6 +128,7 @@ impl Core {
             announced: VecDeque::new(),
             untold: Untold::new(),
             decided: Decided::default(),
+            attended: false,
             finders: HashMap::new(),
             compiled: HashMap::new(),
             last_id: Ulid::nil(),
@@ -231,6 +237,9 @@ impl Core {
             } => self.enforce(&plan, &violated, &response, out),
             Call::Resolve { violation, waive } => self.resolve_violation(&violation, waive, out),
             Call::PutBack { violation } => self.put_back(&violation, out),
+            Call::Assents { plan } => self.assents(plan),
+            Call::AssentAnswer { id, by, answer } => self.answer_assent(&id, by, answer, out),
+            Call::AssentsDelegated { ids } => Ok(self.delegate_assents(&ids, out)),
             Call::Violations { plan } => {
                 let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
                 let all = self.state.violations.values();
@@ -355,7 +364,10 @@ impl Core {
         let effective: Vec<_> = merged.effective.iter().map(|k| &k.invariant).collect();
         let context = super::message::context(plan, &effective);
         let digest = super::message::digest(&effective);
+        let looked_at =
+            |i: &&Invariant| matches!(i.layer, Layer::Judgment { .. } | Layer::Assent { .. });
         let compiled = Arc::new(Compiled {
+            wants_changes: effective.iter().any(looked_at),
             context,
             digest,
             ..Compiled::of(root, letters, set)
@@ -371,16 +383,27 @@ impl Core {
         invariants: impl Iterator<Item = &'a Arc<Keyed>>,
         root: &Root,
     ) -> Result<(Vec<Arc<Keyed>>, LetterSet), Uncheckable> {
-        let letters: Vec<Arc<Keyed>> = invariants
-            .filter(|k| k.invariant.layer.letter().is_some())
-            .cloned()
-            .collect();
+        // What needs assent is found like what is untouched, pattern by pattern.
+        let mut letters: Vec<Arc<Keyed>> = Vec::new();
+        let mut checks: Vec<LetterCheck> = Vec::new();
+        for keyed in invariants {
+            match &keyed.invariant.layer {
+                Layer::Letter(check) => checks.push(check.clone()),
+                Layer::Assent { when } if when.is_empty() => {
+                    checks.push(LetterCheck::Untouched("**".into()));
+                }
+                Layer::Assent { when } => {
+                    checks.extend(when.iter().cloned().map(LetterCheck::Untouched));
+                }
+                Layer::Plain | Layer::Judgment { .. } => {}
+            }
+            letters.resize(checks.len(), Arc::clone(keyed));
+        }
         let env = PatternEnv {
             home: Some(&self.home),
             fold_case: root.fold_case,
         };
-        let checks = letters.iter().filter_map(|k| k.invariant.layer.letter());
-        let set = LetterSet::compile(checks, env).map_err(|(index, error)| Uncheckable {
+        let set = LetterSet::compile(&checks, env).map_err(|(index, error)| Uncheckable {
             invariant: letters[index].invariant.id,
             error,
         })?;
@@ -512,7 +535,7 @@ impl Core {
 /// The shortest prefix that may stand for an id.
 const MIN_PREFIX: usize = 4;
 
-fn unique<'a, T: std::fmt::Display + Copy + 'a>(
+pub(super) fn unique<'a, T: std::fmt::Display + Copy + 'a>(
     what: &str,
     text: &str,
     ids: impl Iterator<Item = &'a T>,

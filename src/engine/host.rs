@@ -252,6 +252,7 @@ fn work(
     if calls.iter().any(|c| matches!(c, Call::Undo)) {
         crate::model::fault::point("engine");
     }
+    engine.attend(!subscribers.is_empty());
     let (answers, events) = engine.run(calls);
     for event in &events {
         if let EventKind::ProjectBound { project } = &event.kind {

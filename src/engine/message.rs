@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::model::{Breach, Invariant, LetterCheck, PlanId, Scope, VerdictKind, visible};
+use crate::model::{Assent, Breach, Invariant, LetterCheck, PlanId, Scope, VerdictKind, visible};
 
 /// What may be done instead of breaking a check.
 pub fn allowed_instead(check: &LetterCheck) -> String {
@@ -137,6 +137,22 @@ pub fn changed_context(context: Option<&str>) -> String {
         Some(text) => format!("The invariants have changed; from now on only these hold.\n{text}"),
         None => "The invariants have changed: none is in force for this run any more.".to_owned(),
     }
+}
+
+/// What a model is told while nobody has answered.
+pub fn asks(tool: &str, waiting: &[Assent]) -> String {
+    let mut out = format!("invar: a person must approve this {} first:", visible(tool));
+    for assent in waiting {
+        out.push_str(&format!(
+            "\n- invariant: {}\n  path: \"{}\"\n  a person answers with `invar assent approve {}`, with `invar assent refuse {} --reason …`, or on invar's screen",
+            assent.text,
+            visible(&assent.path),
+            assent.id,
+            assent.id
+        ));
+    }
+    out.push_str("\nSay so to the person, and try exactly the same again once it is approved; another change asks anew.");
+    out
 }
 
 /// Why a command that waits for input is denied.

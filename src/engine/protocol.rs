@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
-        Action, ActionName, Attempt, Breach, Decision, Enforcement, Event, Invariant, InvariantId,
-        InvariantPatch, ModelError, NewInvariant, Plan, PlanId, Project, ProjectName,
-        ReconciliationResult, Scope, Session, Severity, Strike, Transition, Verdict, VerdictKind,
-        Violation,
+        Action, ActionName, Assent, AssentId, Attempt, Breach, Decision, Enforcement, Event,
+        Invariant, InvariantId, InvariantPatch, ModelError, NewInvariant, Plan, PlanId, Project,
+        ProjectName, ReconciliationResult, Scope, Session, Severity, Strike, Transition, Verdict,
+        VerdictKind, Violation,
     },
     rules::{findings::Finding, glob::GlobError},
     store::{LogReport, StoreError},
@@ -155,6 +155,20 @@ pub enum Call {
         violation: String,
         waive: Option<String>,
     },
+    /// What persons were asked, and what they answered.
+    Assents {
+        plan: Option<PlanRef>,
+    },
+    /// A person answers.
+    AssentAnswer {
+        id: String,
+        by: String,
+        answer: Answer,
+    },
+    /// The agent asks by its own prompt.
+    AssentsDelegated {
+        ids: Vec<AssentId>,
+    },
     /// Puts the file of a found violation back as it was.
     PutBack {
         violation: String,
@@ -229,6 +243,7 @@ impl Call {
                 | Self::Enforce { .. }
                 | Self::Resolve { .. }
                 | Self::PutBack { .. }
+                | Self::AssentAnswer { .. }
         )
     }
 
@@ -255,6 +270,19 @@ impl Call {
 pub enum ImportItem {
     Whole(Invariant),
     New(NewInvariant),
+}
+
+/// A person's answer to a question for assent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Approve {
+        /// As often as the same change comes in this plan, instead of once.
+        for_plan: bool,
+    },
+    Refuse {
+        reason: String,
+    },
 }
 
 /// An attempt to explain.
@@ -451,6 +479,25 @@ pub struct HookReply {
     /// What the model is told besides, such as the effective set at the start.
     #[serde(default)]
     pub context: Option<String>,
+    /// What a person has to answer first, for a verdict that asks.
+    #[serde(default)]
+    pub waiting: Vec<AssentId>,
+    /// Somebody looks at a screen and may answer soon.
+    #[serde(default)]
+    pub attended: bool,
+}
+
+impl HookReply {
+    /// A verdict and nothing besides.
+    pub fn of(verdict: Verdict) -> Self {
+        Self {
+            plan_id: None,
+            verdict,
+            context: None,
+            waiting: Vec::new(),
+            attended: false,
+        }
+    }
 }
 
 /// An invariant that another displaced, as `list --effective` tells it.
@@ -511,6 +558,8 @@ pub struct Snapshot {
     pub sessions: Vec<Session>,
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
+    #[serde(default)]
+    pub assents: Vec<Assent>,
     pub built_in: Vec<Invariant>,
     /// How many breaches there were, counted by the engine.
     #[serde(default)]
@@ -570,6 +619,7 @@ pub enum Reply {
     Reconciled(Box<ReconciliationResult>),
     Violation(Box<Violation>),
     Violations(Vec<Violation>),
+    Assents(Vec<Assent>),
     Strikes(Vec<Strike>),
     Decisions(Vec<DecisionNode>),
     Events(Vec<Event>),

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 
 use crate::{
     model::{
-        Action, ActionName, Attempt, Effect, Event, EventKind, Invariant, InvariantId,
-        JournalEntry, Layer, LetterCheck, Origin, Plan, PlanChange, PlanId, Project, ProjectName,
-        Running, Scope, Session, Strike, Verdict, VerdictKind, Violation, ViolationId,
+        Action, ActionName, Assent, AssentId, Attempt, Effect, Event, EventKind, Invariant,
+        InvariantId, JournalEntry, Layer, LetterCheck, Origin, Plan, PlanChange, PlanId, Project,
+        ProjectName, Running, Scope, Session, Strike, Verdict, VerdictKind, Violation, ViolationId,
     },
     rules::{glob, normalise::Keyed},
     store::{Loaded, Row},
@@ -32,7 +32,8 @@ pub fn is_notable(kind: &EventKind) -> bool {
         EventKind::InvariantViolated { .. }
         | EventKind::CorrectionApplied { .. }
         | EventKind::ChangeFound { .. }
-        | EventKind::ChangeNotAttributed { .. } => true,
+        | EventKind::ChangeNotAttributed { .. }
+        | EventKind::AssentChanged { .. } => true,
         _ => false,
     }
 }
@@ -40,7 +41,9 @@ pub fn is_notable(kind: &EventKind) -> bool {
 /// Whether an agent did, or tried, what it should not.
 pub fn is_breach(kind: &EventKind) -> bool {
     match kind {
-        EventKind::Attempted { verdict, .. } => verdict.verdict != VerdictKind::Allow,
+        EventKind::Attempted { verdict, .. } => {
+            !matches!(verdict.verdict, VerdictKind::Allow | VerdictKind::Ask)
+        }
         EventKind::ChangeFound { .. } => true,
         _ => false,
     }
@@ -61,6 +64,7 @@ pub struct State {
     pub sessions: HashMap<(String, String), Session>,
     pub strikes: Strikes,
     pub violations: BTreeMap<ViolationId, Violation>,
+    pub assents: BTreeMap<AssentId, Assent>,
     pub recent: VecDeque<Event>,
     /// How many breaches were refused, warned of or found since the engine started, those that
     /// it remembers from before included. Exact, whatever a screen could keep up with.
@@ -83,6 +87,7 @@ impl State {
             sessions: loaded.sessions,
             strikes: loaded.strikes,
             violations: loaded.violations,
+            assents: loaded.assents,
             ..Snapshot::default()
         });
         Self {
@@ -108,6 +113,7 @@ impl State {
                 .collect(),
             strikes: Strikes::new(snapshot.strikes),
             violations: keyed(snapshot.violations, |v| v.id),
+            assents: keyed(snapshot.assents, |a| a.id),
             ..Self::default()
         };
         for invariant in snapshot.invariants {
@@ -131,6 +137,7 @@ impl State {
             sessions: self.sessions.values().cloned().collect(),
             strikes: self.strikes.values().cloned().collect(),
             violations: self.violations.values().cloned().collect(),
+            assents: self.assents.values().cloned().collect(),
             restores: false,
             breaches: self.breaches,
             built_in,
@@ -248,6 +255,10 @@ impl State {
                 self.violations.insert(violation.id, violation.clone());
                 vec![Row::Violation(violation.clone())]
             }
+            EventKind::AssentChanged { assent } => {
+                self.assents.insert(assent.id, assent.clone());
+                vec![Row::Assent(assent.clone())]
+            }
             EventKind::InvariantEnforced { plan_id, record } => {
                 vec![Row::Enforcement(*plan_id, record.clone())]
             }
@@ -339,6 +350,12 @@ impl State {
             Some(project) => project.name.clone(),
             None => default_project_name(root),
         }
+    }
+
+    /// What a person has not answered yet, in one plan.
+    pub fn waiting_assents(&self, plan: PlanId) -> impl Iterator<Item = &Assent> {
+        let all = self.assents.values();
+        all.filter(move |a| a.plan_id == plan && a.is_waiting())
     }
 
     /// The violations of a plan that still stand.

@@ -71,6 +71,11 @@ impl Engine {
         &self.core
     }
 
+    /// Says whether somebody watches, so that a question may be answered soon.
+    pub fn attend(&mut self, attended: bool) {
+        self.core.attended = attended;
+    }
+
     /// Whether allowed attempts wait to be written.
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()

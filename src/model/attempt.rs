@@ -69,6 +69,19 @@ pub struct Attempt {
     /// Made once per hook process, so that a call sent twice after a lost answer counts once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<String>,
+    /// What the tool was given, as a person reads it, and its digest; kept only where a judge or a
+    /// person has to see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+}
+
+/// What a tool was given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Like a diff, or the command; cut where it is long.
+    pub shown: String,
+    /// SHA-256 in hex over the whole of it.
+    pub digest: String,
 }
 
 /// The canonical target of an action, the same for every spelling of it (semantics section 6).
@@ -148,11 +161,13 @@ pub enum VerdictKind {
     Allow,
     /// Allowed, with something the model is told.
     Warn,
+    /// A person has to be asked first.
+    Ask,
     Deny,
     Halt,
 }
 
-words!(VerdictKind { Allow = "allow", Warn = "warn", Deny = "deny", Halt = "halt" });
+words!(VerdictKind { Allow = "allow", Warn = "warn", Ask = "ask", Deny = "deny", Halt = "halt" });
 
 /// The answer to an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

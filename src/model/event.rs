@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, Attempt, Decision, Enforcement, Invariant, InvariantId, Phase, Plan, PlanId, Project,
-    ProjectName, Session, Signature, Transition, Verdict, Violation,
+    Action, Assent, Attempt, Decision, Enforcement, Invariant, InvariantId, Phase, Plan, PlanId,
+    Project, ProjectName, Session, Signature, Transition, Verdict, Violation,
 };
 
 /// The hash that the first event is chained to.
@@ -112,6 +112,10 @@ pub enum EventKind {
         plan_id: PlanId,
         violation: Violation,
     },
+    /// A person is asked for assent, or has answered, or the answer was used.
+    AssentChanged {
+        assent: Assent,
+    },
     /// One per enforcement record.
     InvariantEnforced {
         plan_id: PlanId,
@@ -152,6 +156,7 @@ impl EventKind {
             Self::SessionStarted { .. } => "SESSION_STARTED",
             Self::SessionEnded { .. } => "SESSION_ENDED",
             Self::Attempted { .. } => "ATTEMPTED",
+            Self::AssentChanged { .. } => "ASSENT_CHANGED",
             Self::ChangeFound { .. } => "CHANGE_FOUND",
             Self::CommandEnded { .. } => "COMMAND_ENDED",
             Self::ChangeNotAttributed { .. } => "CHANGE_NOT_ATTRIBUTED",
@@ -174,6 +179,7 @@ impl EventKind {
             | Self::InvariantEnforced { plan_id, .. }
             | Self::InvariantReconciled { plan_id, .. }
             | Self::CorrectionApplied { plan_id, .. } => Some(*plan_id),
+            Self::AssentChanged { assent } => Some(assent.plan_id),
             _ => None,
         }
     }

@@ -67,3 +67,7 @@ id_type!(
     /// Names one node of a plan's decision tree.
     DecisionId
 );
+id_type!(
+    /// Names one question for a person's assent.
+    AssentId
+);

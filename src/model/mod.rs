@@ -1,5 +1,6 @@
 //! Floor 0: what things are. Plain serde types and their errors; no I/O, no decisions.
 
+mod assent;
 mod attempt;
 mod event;
 pub mod fault;
@@ -12,9 +13,10 @@ mod scope;
 mod text;
 mod words;
 
-pub use attempt::{Attempt, Breach, Effect, Signature, Strike, Verdict, VerdictKind};
+pub use assent::{Assent, AssentStatus};
+pub use attempt::{Attempt, Breach, Change, Effect, Signature, Strike, Verdict, VerdictKind};
 pub use event::{Event, EventKind, GENESIS_HASH, PlanChange};
-pub use ids::{DecisionId, InvariantId, PlanId, ViolationId};
+pub use ids::{AssentId, DecisionId, InvariantId, PlanId, ViolationId};
 pub use invariant::{
     Checkpoint, Invariant, InvariantPatch, Layer, LayerKind, LetterCheck, NewInvariant, Origin,
     Remedy, Severity,

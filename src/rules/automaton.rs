@@ -79,7 +79,7 @@ impl Answer {
     }
 }
 
-/// A deterministic automaton over bytes. State 0 is the one that nothing leaves.
+/// A deterministic automaton over bytes.
 #[derive(Debug)]
 struct Table {
     classes: [u8; 256],
@@ -87,9 +87,15 @@ struct Table {
     next: Vec<u32>,
     accepts: Vec<bool>,
     start: u32,
+    /// From each state the byte and the state that lead to acceptance the shortest way.
+    nearest: Vec<Option<(u8, u32)>>,
 }
 
+/// Nothing that follows is accepted.
 const DEAD: u32 = 0;
+
+/// Whatever follows is accepted.
+const FULL: u32 = 1;
 
 impl Table {
     fn build(regex: &str, fold_case: bool) -> Option<Self> {
@@ -117,68 +123,128 @@ impl Table {
 
     /// The states that can be reached, with bytes that lead to the same states as one class.
     fn copied(dfa: &dense::DFA<Vec<u32>>, first: StateID) -> Self {
-        let mut ids: HashMap<StateID, usize> = HashMap::from([(first, 0)]);
+        let place = |id: StateID| id.as_usize() >> dfa.stride2();
+        let mut ids: Vec<Option<u32>> = vec![None; place(first) + 1];
+        ids[place(first)] = Some(0);
         let mut states = vec![first];
-        let mut rows: Vec<Vec<usize>> = Vec::new();
+        let mut rows: Vec<Vec<u32>> = Vec::new();
         let mut at = 0;
         while at < states.len() {
             let row = (0..=255u8).map(|byte| {
                 let to = dfa.next_state(states[at], byte);
-                *ids.entry(to).or_insert_with(|| {
+                let slot = place(to);
+                if slot >= ids.len() {
+                    ids.resize(slot + 1, None);
+                }
+                *ids[slot].get_or_insert_with(|| {
                     states.push(to);
-                    states.len() - 1
+                    states.len() as u32 - 1
                 })
             });
             rows.push(row.collect());
             at += 1;
         }
-        let accepts: Vec<bool> = states
-            .iter()
-            .map(|s| dfa.is_match_state(dfa.next_eoi_state(*s)))
-            .collect();
-        let live = live(&rows, &accepts);
-        // Numbered anew: all states without a way to accept are one.
-        let mut number = 0;
-        let names: Vec<u32> = live
-            .iter()
-            .map(|live| {
-                number += u32::from(*live);
-                if *live { number } else { DEAD }
-            })
-            .collect();
+        // Bytes that lead to the same states everywhere are one class.
         let mut columns: HashMap<Vec<u32>, u8> = HashMap::new();
         let mut classes = [0; 256];
         let mut wide: Vec<Vec<u32>> = Vec::new();
         for byte in 0..256 {
-            let column: Vec<u32> = rows
-                .iter()
-                .zip(&live)
-                .filter(|(_, live)| **live)
-                .map(|(row, _)| names[row[byte]])
-                .collect();
+            let column: Vec<u32> = rows.iter().map(|row| row[byte]).collect();
+            if byte > 0 && wide.last() == Some(&column) {
+                classes[byte] = (wide.len() - 1) as u8;
+                continue;
+            }
             classes[byte] = *columns.entry(column.clone()).or_insert_with(|| {
                 wide.push(column);
                 (wide.len() - 1) as u8
             });
         }
+        let accepts: Vec<bool> = states
+            .iter()
+            .map(|s| dfa.is_match_state(dfa.next_eoi_state(*s)))
+            .collect();
+        let dead = reaching(&wide, &accepts);
+        let refusing: Vec<bool> = accepts.iter().map(|a| !a).collect();
+        let full = reaching(&wide, &refusing);
+        // Numbered anew: all states without a way to accept are one, and so are those without
+        // a way to refuse.
+        let live: Vec<bool> = dead.iter().zip(&full).map(|(d, f)| *d && *f).collect();
+        let mut number = FULL;
+        let names: Vec<u32> = (0..rows.len())
+            .map(|state| match (dead[state], full[state]) {
+                (false, _) => DEAD,
+                (true, false) => FULL,
+                (true, true) => {
+                    number += 1;
+                    number
+                }
+            })
+            .collect();
         let width = wide.len();
         let kept = number as usize;
         let mut next = vec![DEAD; (kept + 1) * width];
+        next[width..2 * width].fill(FULL);
         for (class, column) in wide.iter().enumerate() {
-            for (state, to) in column.iter().enumerate() {
-                next[(state + 1) * width + class] = *to;
+            for state in (0..column.len()).filter(|s| live[*s]) {
+                let to = names[column[state] as usize];
+                next[names[state] as usize * width + class] = to;
             }
         }
-        let mut accepting = vec![false];
+        let mut accepting = vec![false, true];
         let own = accepts.iter().zip(&live).filter(|(_, live)| **live);
         accepting.extend(own.map(|(accepts, _)| *accepts));
-        Self {
+        let mut table = Self {
             classes,
             width,
             next,
             accepts: accepting,
             start: names[0],
+            nearest: Vec::new(),
+        };
+        table.nearest = table.ways();
+        table
+    }
+
+    /// The shortest way to acceptance from each state, found backwards.
+    fn ways(&self) -> Vec<Option<(u8, u32)>> {
+        let mut bytes: Vec<Option<u8>> = vec![None; self.width];
+        for byte in NATURAL.iter() {
+            bytes[usize::from(self.classes[usize::from(*byte)])].get_or_insert(*byte);
         }
+        let mut before: Vec<Vec<(u32, u8)>> = vec![Vec::new(); self.accepts.len()];
+        for state in 0..self.accepts.len() {
+            for (class, byte) in bytes.iter().enumerate() {
+                if let Some(byte) = byte {
+                    let to = self.next[state * self.width + class];
+                    before[to as usize].push((state as u32, *byte));
+                }
+            }
+        }
+        let mut ways = vec![None; self.accepts.len()];
+        let mut done = self.accepts.clone();
+        let accepting = (0..self.accepts.len()).filter(|s| self.accepts[*s]);
+        let mut queue: VecDeque<usize> = accepting.collect();
+        while let Some(at) = queue.pop_front() {
+            for (from, byte) in &before[at] {
+                let from = *from as usize;
+                if !done[from] {
+                    done[from] = true;
+                    ways[from] = Some((*byte, at as u32));
+                    queue.push_back(from);
+                }
+            }
+        }
+        ways
+    }
+
+    /// What has to follow in a state to be accepted, at least.
+    fn tail(&self, mut state: u32) -> Vec<u8> {
+        let mut tail = Vec::new();
+        while let Some((byte, next)) = self.nearest[state as usize] {
+            tail.push(byte);
+            state = next;
+        }
+        tail
     }
 
     fn step(&self, state: u32, byte: u8) -> u32 {
@@ -186,31 +252,53 @@ impl Table {
     }
 
     fn run(&self, from: u32, text: &[u8]) -> u32 {
-        text.iter()
-            .fold(from, |state, byte| self.step(state, *byte))
+        let mut state = from;
+        for byte in text {
+            if state <= FULL {
+                break;
+            }
+            state = self.step(state, *byte);
+        }
+        state
+    }
+
+    /// The automaton of an expression; made once, since many checks share patterns.
+    fn of(regex: &str, fold_case: bool) -> Option<Arc<Self>> {
+        let key = (regex.to_owned(), fold_case);
+        let lock = || TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&key) {
+            return known.clone();
+        }
+        let made = Self::build(regex, fold_case).map(Arc::new);
+        let mut tables = lock();
+        if tables.len() >= MAX_CACHED {
+            tables.clear();
+        }
+        tables.insert(key, made.clone());
+        made
     }
 }
 
-/// The states from which some accepting one can be reached.
-fn live(rows: &[Vec<usize>], accepts: &[bool]) -> Vec<bool> {
-    let mut before: Vec<Vec<usize>> = vec![Vec::new(); rows.len()];
-    for (from, row) in rows.iter().enumerate() {
-        let targets: HashSet<usize> = row.iter().copied().collect();
-        for to in targets {
-            before[to].push(from);
+/// The states from which some state of `goals` can be reached, given where each class of bytes
+/// leads.
+fn reaching(columns: &[Vec<u32>], goals: &[bool]) -> Vec<bool> {
+    let mut before: Vec<Vec<u32>> = vec![Vec::new(); goals.len()];
+    for column in columns {
+        for (from, to) in column.iter().enumerate() {
+            before[*to as usize].push(from as u32);
         }
     }
-    let mut live = accepts.to_vec();
-    let mut queue: Vec<usize> = (0..rows.len()).filter(|s| live[*s]).collect();
+    let mut found = goals.to_vec();
+    let mut queue: Vec<usize> = (0..goals.len()).filter(|s| found[*s]).collect();
     while let Some(state) = queue.pop() {
         for from in &before[state] {
-            if !live[*from] {
-                live[*from] = true;
-                queue.push(*from);
+            if !found[*from as usize] {
+                found[*from as usize] = true;
+                queue.push(*from as usize);
             }
         }
     }
-    live
+    found
 }
 
 /// One space of a set: the union of what its automata accept.
@@ -247,6 +335,10 @@ pub struct PathSet {
 }
 
 type Cache = HashMap<(LetterCheck, Surface), Arc<PathSet>>;
+
+type Tables = HashMap<(String, bool), Option<Arc<Table>>>;
+
+static TABLES: LazyLock<Mutex<Tables>> = LazyLock::new(Mutex::default);
 
 static CACHE: LazyLock<Mutex<Cache>> = LazyLock::new(Mutex::default);
 
@@ -305,19 +397,20 @@ impl PathSet {
                 examples.push(glob.example);
             }
         }
-        let mut table = |regexes: &[String]| {
-            if regexes.is_empty() {
-                return None;
+        for regex in &relative {
+            match Table::of(regex, surface.fold_case) {
+                Some(table) => {
+                    let start = table.start;
+                    set.inside.tables.push((table, start));
+                }
+                None => set.unknown = true,
             }
-            let table = Table::build(&regexes.join("|"), surface.fold_case);
-            set.unknown |= table.is_none();
-            table.map(Arc::new)
-        };
-        if let Some(table) = table(&relative) {
-            let start = table.start;
-            set.inside.tables.push((table, start));
         }
-        if let Some(table) = table(&absolute) {
+        for regex in &absolute {
+            let Some(table) = Table::of(regex, surface.fold_case) else {
+                set.unknown = true;
+                continue;
+            };
             match &surface.root {
                 Some(root) => {
                     let folder = format!("{}/", root.trim_end_matches('/'));
@@ -362,15 +455,53 @@ impl PathSet {
     /// Whether a path is at hand that this set allows and `other` does not. That none is proves
     /// nothing.
     pub fn refutes_containment(&self, other: &Self) -> bool {
-        let known = self
+        let known = other
             .samples
             .iter()
-            .chain(&other.samples)
-            .chain(&self.allowed);
+            .chain(&self.allowed)
+            .chain(&self.samples);
         let sure = !(self.inside.vague || other.inside.vague);
         sure && known
             .into_iter()
             .any(|path| self.allows(path) && !other.allows(path))
+    }
+
+    /// For what may be edited and an `untouched`: whether some path lies in both, as far as the
+    /// beginning of the latter or a sample of it says so; `None` when only a search can tell.
+    pub fn meets(&self, untouched: &Self) -> Option<bool> {
+        let comparable = !self.complement
+            && untouched.complement
+            && !self.inside.vague
+            && !untouched.inside.vague
+            && self.outside.tables.is_empty()
+            && !self.outside.vague;
+        if !comparable || self.unknown || untouched.unknown {
+            return None;
+        }
+        let bases = untouched.samples.iter().map(|s| format!("{s}/"));
+        let prefixes = untouched.prefixes.iter().map(|(prefix, _)| prefix.clone());
+        let mut alive = false;
+        for base in prefixes.chain(bases) {
+            for (table, start) in &self.inside.tables {
+                let state = table.run(*start, base.as_bytes());
+                if state == DEAD {
+                    continue;
+                }
+                alive = true;
+                let mut path = base.clone().into_bytes();
+                path.extend(match table.tail(state) {
+                    tail if tail.is_empty() && path.ends_with(b"/") => b"x".to_vec(),
+                    tail => tail,
+                });
+                let text = String::from_utf8_lossy(&path);
+                let matches = self.inside.matches(&path) && untouched.inside.matches(&path);
+                if matches && is_valid(&text) {
+                    return Some(true);
+                }
+            }
+        }
+        // Nothing that it guards begins in a way that leads anywhere.
+        (!alive && untouched.prefixes.len() == 1).then_some(false)
     }
 
     /// Whether it is too large for anything to be decided about it.
@@ -543,10 +674,11 @@ fn search(terms: &[Term<'_>], space: Space, bound: Bound) -> Result<Option<Strin
     };
     let is_dead = |state: &[u32]| {
         parts.iter().any(|part| {
-            part.wanted
-                && state[part.from..part.from + part.tables.len()]
-                    .iter()
-                    .all(|s| *s == DEAD)
+            let own = &state[part.from..part.from + part.tables.len()];
+            match part.wanted {
+                true => own.iter().all(|s| *s == DEAD),
+                false => own.contains(&FULL),
+            }
         })
     };
     let bytes = representatives(&parts);

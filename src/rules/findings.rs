@@ -6,6 +6,7 @@
 //! after one edit only the pairs of that invariant are looked at again.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
@@ -84,6 +85,9 @@ pub struct Finding {
 pub fn is_contained(a: &PathSet, b: &PathSet) -> Option<bool> {
     if a.refutes_containment(b) {
         return Some(false);
+    }
+    if let Some(meets) = a.meets(b) {
+        return Some(!meets);
     }
     match find(&[(a, true), (b, false)]) {
         Answer::None => Some(true),
@@ -220,20 +224,27 @@ impl Finder {
         self.sets.retain(|slot, _| !gone(slot));
         self.cuts.retain(|(a, b), _| !gone(a) && !gone(b));
         self.undecided.retain(|(a, b)| !gone(a) && !gone(b));
-        self.implied.retain(|slot, by| {
-            // Whoever lost the one that implied it is asked about anew.
-            !gone(slot) && !by.as_ref().is_some_and(gone)
-        });
+        self.implied.retain(|slot, _| !gone(slot));
         for entry in entries {
             self.sets.insert(entry.slot, Arc::clone(&entry.set));
         }
         let all: Vec<usize> = (0..entries.len()).collect();
         let mut undecided = HashSet::new();
-        let jobs: Vec<(usize, &[usize])> = all
+        let order = |slot: &Slot| (Reverse(slot.1), slot.0);
+        let jobs: Vec<(usize, Vec<usize>)> = all
             .iter()
             .map(|at| match self.implied.get(&entries[*at].slot) {
-                None => (*at, all.as_slice()),
-                Some(_) => (*at, added.as_slice()),
+                None => (*at, all.clone()),
+                // Whoever lost the one that implied it is asked about those behind that one:
+                // those before are known not to.
+                Some(Some(by)) if gone(by) => {
+                    let from = entries.partition_point(|e| order(&e.slot) < order(by));
+                    let behind = (from..entries.len()).filter(|n| !added.contains(n));
+                    let mut others: Vec<usize> = added.iter().copied().chain(behind).collect();
+                    others.sort_unstable();
+                    (*at, others)
+                }
+                Some(_) => (*at, added.clone()),
             })
             .collect();
         for (at, by, open) in in_parallel(&jobs, |(at, others)| {
@@ -244,6 +255,7 @@ impl Finder {
             undecided.extend(open.into_iter().map(|other| (entries[other].slot, slot)));
             let place = |s: &Slot| entries.iter().position(|e| e.slot == *s);
             let known = self.implied.get(&slot).copied().flatten();
+            let known = known.filter(|by| now.contains(by));
             // The strongest one is told.
             let best = match (known.as_ref().and_then(place), by) {
                 (Some(old), Some(new)) => Some(old.min(new)),
@@ -338,9 +350,10 @@ impl Finder {
             if widened.contains(&(a.slot, b.slot)) {
                 continue;
             }
-            let better = |terms: [Term<'_>; 2], path: &String| match witness(&terms, tree) {
-                Answer::Found(Witness(path)) if !tree.is_empty() => path,
-                _ => path.clone(),
+            // A file of the project before an invented path.
+            let better = |terms: [Term<'_>; 2], path: &String| {
+                let fits = |file: &&String| terms.iter().all(|(set, yes)| set.allows(file) == *yes);
+                tree.iter().find(fits).unwrap_or(path).clone()
             };
             let both = better([(&a.set, true), (&b.set, true)], both);
             let only_a = better([(&a.set, true), (&b.set, false)], only_a);

@@ -20,8 +20,8 @@ pub use error::StoreError;
 pub use log::{LogFault, LogReport};
 
 use crate::model::{
-    Action, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, JournalEntry, Plan,
-    PlanId, Project, Session, Signature, Strike, Violation,
+    Action, Assent, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, JournalEntry,
+    Plan, PlanId, Project, Session, Signature, Strike, Violation,
 };
 use codec::{decode, encode};
 use tables::*;
@@ -45,6 +45,7 @@ pub enum Row {
     /// The count starts again.
     StrikeCleared(PlanId, InvariantId, Signature),
     Violation(Violation),
+    Assent(Assent),
     Decision(Decision),
     Enforcement(PlanId, Enforcement),
 }
@@ -74,6 +75,7 @@ pub struct Loaded {
     pub sessions: Vec<Session>,
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
+    pub assents: Vec<Assent>,
     /// The number of the last event; 0 for an empty log.
     pub seq: u64,
     /// Invariants that cannot be read: named, and never skipped in silence.
@@ -240,6 +242,7 @@ impl Store {
             sessions: self.all(SESSIONS)?,
             strikes: self.all(STRIKES)?,
             violations: self.all(VIOLATIONS)?,
+            assents: self.all(ASSENTS)?,
             seq: self.head()?.0,
         })
     }

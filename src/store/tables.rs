@@ -23,7 +23,9 @@ pub(super) const VIOLATIONS: RowTable = TableDefinition::new("violations");
 pub(super) const DECISIONS: RowTable = TableDefinition::new("decisions");
 pub(super) const ENFORCEMENTS: RowTable = TableDefinition::new("enforcements");
 
-pub(super) const ROW_TABLES: [RowTable; 11] = [
+pub(super) const ASSENTS: RowTable = TableDefinition::new("assents");
+
+pub(super) const ROW_TABLES: [RowTable; 12] = [
     INVARIANTS,
     REVISIONS,
     PLANS,
@@ -33,6 +35,7 @@ pub(super) const ROW_TABLES: [RowTable; 11] = [
     SESSIONS,
     STRIKES,
     VIOLATIONS,
+    ASSENTS,
     DECISIONS,
     ENFORCEMENTS,
 ];
@@ -62,6 +65,10 @@ pub(super) fn encode_row(row: &Row) -> Result<Encoded, StoreError> {
         Row::Violation(v) => {
             let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
             (VIOLATIONS, key, Some(encode(v)?))
+        }
+        Row::Assent(v) => {
+            let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
+            (ASSENTS, key, Some(encode(v)?))
         }
         Row::Decision(v) => {
             let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();

@@ -7,6 +7,7 @@
 )]
 
 mod agents;
+mod assent;
 mod cli;
 mod demo;
 mod docs;

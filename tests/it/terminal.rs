@@ -317,13 +317,14 @@ fn the_resolver_leads_from_the_banner_to_a_plan_that_goes_on() {
     s.shows("no test for /login");
     // Waive it; a reason is asked for.
     s.send("j\r");
-    s.shows("why does it stand?");
+    s.shows("why? (enter");
     s.send("\r");
-    s.shows("a waiver needs a reason");
+    s.shows("that needs a reason");
     s.send("a test comes with the next plan\r");
     s.shows("two invariants contradict each other");
-    s.shows("no path lies both in src/** and in lib/**");
-    s.send("j\r");
+    s.shows("no path is allowed by");
+    s.shows("allow src/** as well in");
+    s.send("2");
     s.shows("Remove this invariant?");
     s.send("y");
     s.shows("retry strategize");

@@ -77,15 +77,11 @@ fn command(name: &str, file: &str) -> (String, String) {
 }
 
 fn reply(verdict: VerdictKind, reason: &str) -> HookReply {
-    HookReply {
-        plan_id: None,
-        verdict: Verdict {
-            verdict,
-            reason: reason.into(),
-            breaches: Vec::new(),
-        },
-        context: None,
-    }
+    HookReply::of(Verdict {
+        verdict,
+        reason: reason.into(),
+        breaches: Vec::new(),
+    })
 }
 
 fn occasion(agent: &Agent, moment: Moment) -> Occasion {
@@ -419,8 +415,7 @@ fn answers_are_what_each_agent_understands_byte_for_byte() {
                     occasion: Some(before),
                     reason: "invar is unreachable; action refused".into(),
                 }),
-                // Nothing asks a person yet.
-                "ask" => continue,
+                "ask" => (agent.answer)(&before, &reply(VerdictKind::Ask, reason)),
                 other => panic!("{name}: {other}"),
             };
             let stdout = match &expected["stdout"] {
@@ -449,7 +444,7 @@ fn a_denial_denies_by_the_agents_own_rules_and_an_allow_does_not() {
                     moment: *moment,
                     shim,
                 };
-                let answer = |verdict, reason| (agent.answer)(&at, &reply(verdict, reason));
+                let answer = |verdict, reason| agent.answered(&at, &reply(verdict, reason));
                 let denies = |answer: HookAnswer| (agent.denies)(&answer);
                 assert!(
                     denies(answer(VerdictKind::Deny, "no")),
@@ -463,6 +458,13 @@ fn a_denial_denies_by_the_agents_own_rules_and_an_allow_does_not() {
                 );
                 assert!(
                     !denies(answer(VerdictKind::Allow, "")),
+                    "{} {event}",
+                    agent.name
+                );
+                let asks = denies(answer(VerdictKind::Ask, "may I"));
+                assert_eq!(
+                    asks,
+                    !agent.capabilities.can_ask || event.starts_with('P') && agent.name == "cursor",
                     "{} {event}",
                     agent.name
                 );

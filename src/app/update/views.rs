@@ -16,7 +16,7 @@ use crate::{
         stream::Tone,
         tree::Node,
     },
-    engine::Call,
+    engine::{Call, protocol::Answer},
     model::{InvariantPatch, Layer, LetterCheck, PlanId, visible},
 };
 
@@ -231,21 +231,29 @@ fn reason_key(
             return Vec::new();
         }
         KeyCode::Enter if reason.trim().is_empty() => {
-            model.toast = Some((Tone::Warning, "a waiver needs a reason".into()));
+            model.toast = Some((Tone::Warning, "that needs a reason".into()));
         }
         KeyCode::Enter => {
             let way = offers.get(resolver.way).map(|o| o.way.clone());
             put(model, resolver);
-            let Some(Way::Waive(violation)) = way else {
-                return Vec::new();
+            return match way {
+                Some(Way::Waive(violation)) => ask(
+                    "waived",
+                    Call::Resolve {
+                        violation: violation.to_string(),
+                        waive: Some(reason),
+                    },
+                ),
+                Some(Way::Refuse(id)) => ask(
+                    "refused",
+                    Call::AssentAnswer {
+                        id: id.to_string(),
+                        by: crate::engine::caller::person(),
+                        answer: Answer::Refuse { reason },
+                    },
+                ),
+                _ => Vec::new(),
             };
-            return ask(
-                "waived",
-                Call::Resolve {
-                    violation: violation.to_string(),
-                    waive: Some(reason),
-                },
-            );
         }
         KeyCode::Backspace => {
             reason.pop();
@@ -325,7 +333,17 @@ fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
                 },
             );
         }
-        Way::Waive(_) => {
+        Way::Approve(id, for_plan) => {
+            return ask(
+                "approved",
+                Call::AssentAnswer {
+                    id: id.to_string(),
+                    by: crate::engine::caller::person(),
+                    answer: Answer::Approve { for_plan },
+                },
+            );
+        }
+        Way::Waive(_) | Way::Refuse(_) => {
             resolver.reason = Some(String::new());
             put(model, resolver);
         }

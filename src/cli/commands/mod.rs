@@ -1,6 +1,7 @@
 //! One file per group of commands.
 
 mod actions;
+mod assent;
 mod check;
 mod conflicts;
 mod doctor;
@@ -50,6 +51,7 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Man => man(),
         Command::Status => status::status(context),
         Command::Statusline(args) => status::statusline(context, &args),
+        Command::Assent(command) => assent::assent(context, command),
         Command::Doctor(args) => doctor::doctor(context, args.agent.as_deref()),
         Command::Replay(args) => replay::replay(context, args),
         Command::Enforce(args) => records::enforce(context, args),

@@ -20,7 +20,7 @@ use crate::{
         link::{Link, LinkEvent},
         writer::Engine,
     },
-    model::{Effect, Event, EventKind, PlanChange, VerdictKind, visible},
+    model::{AssentStatus, Effect, Event, EventKind, PlanChange, VerdictKind, visible},
 };
 
 /// How often a host that shall end by itself looks whether it may.
@@ -278,6 +278,18 @@ fn event_line(event: &Event) -> String {
         }
         EventKind::ChangeNotAttributed { path, text, .. } => {
             format!("{path} breaks \"{text}\"; no agent's command ran then")
+        }
+        EventKind::AssentChanged { assent } => {
+            let what = match &assent.status {
+                AssentStatus::Waiting => "waits for a person's assent".to_owned(),
+                AssentStatus::Delegated => "is asked by the agent's own prompt".to_owned(),
+                AssentStatus::Approved { by, used: true, .. } => {
+                    format!("was made; {by} approved it")
+                }
+                AssentStatus::Approved { by, .. } => format!("is approved by {by}"),
+                AssentStatus::Refused { by, reason, .. } => format!("is refused by {by}: {reason}"),
+            };
+            format!("{} {} {what}", assent.tool, assent.path)
         }
         EventKind::InvariantViolated { violation, .. } => {
             format!("\"{}\": {}", violation.violated_text, violation.details)

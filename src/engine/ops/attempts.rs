@@ -13,10 +13,11 @@ use super::super::{
     protocol::EffectiveOf,
     reach::{Hit, Reach, part},
 };
+use super::assent::Given;
 use crate::{
     model::{
-        Attempt, Breach, Effect, EventKind, Invariant, PhaseState, PlanChange, PlanId, Session,
-        Severity, Signature, Verdict, VerdictKind,
+        Attempt, Breach, Effect, EventKind, Invariant, Layer, PhaseState, PlanChange, PlanId,
+        Session, Severity, Signature, Verdict, VerdictKind,
     },
     rules::normalise::Keyed,
     store::Batch,
@@ -37,6 +38,12 @@ impl Core {
             VerdictKind::Halt => halt,
             _ => self.decide(session, &mut attempt, how, out),
         };
+        let wanted = self
+            .compiled(plan, &session.root)
+            .is_ok_and(|compiled| compiled.wants_changes);
+        if !wanted {
+            attempt.change = None;
+        }
         if verdict.lets_through() {
             self.announce(session, &attempt);
             if attempt.may_write {
@@ -102,8 +109,15 @@ impl Core {
                 "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend that."
             ));
         }
+        let needs_assent =
+            |(keyed, _): &(Arc<Keyed>, Hit)| matches!(keyed.invariant.layer, Layer::Assent { .. });
+        let (mut assents, hits): (Vec<_>, Vec<_>) =
+            reached.hits.into_iter().partition(needs_assent);
+        assents.dedup_by(|a, b| {
+            a.0.invariant.id == b.0.invariant.id && a.1.signature == b.1.signature
+        });
         let mut breaches: Vec<Breach> = Vec::new();
-        for (keyed, hit) in reached.hits {
+        for (keyed, hit) in hits {
             let breach = self.breach(
                 session.plan,
                 attempt.nonce.as_deref(),
@@ -117,7 +131,23 @@ impl Core {
                 breaches.push(breach);
             }
         }
-        let verdict = verdict_of(&breaches);
+        let mut verdict = verdict_of(&breaches);
+        if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !assents.is_empty() {
+            match self.assent_to(session, attempt, assents, out) {
+                Given::Yes => {}
+                Given::Waiting(waiting) => {
+                    return Verdict {
+                        verdict: VerdictKind::Ask,
+                        reason: message::asks(&attempt.tool, &waiting),
+                        breaches: Vec::new(),
+                    };
+                }
+                Given::No(refused) => {
+                    breaches.extend(refused);
+                    verdict = verdict_of(&breaches);
+                }
+            }
+        }
         if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !how.planning {
             let moved = match reached.applies {
                 true => self.start_applying(session.plan, out),

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     model::{
-        Attempt, Breach, EventKind, FoundChange, Invariant, Origin, PlanId, Running, Session,
-        Severity, Verdict, VerdictKind, Violation, ViolationId, ViolationStatus,
+        Attempt, Breach, EventKind, FoundChange, Invariant, Layer, Origin, PlanId, Running,
+        Session, Severity, Verdict, VerdictKind, Violation, ViolationId, ViolationStatus,
     },
     store::Batch,
 };
@@ -140,6 +140,10 @@ impl Core {
                     };
                     let key = (owner.agent.clone(), owner.session.clone());
                     for (hit, invariant) in self.broken_by_change(&compiled, &root, &change) {
+                        let asks = matches!(invariant.layer, Layer::Assent { .. });
+                        if asks && self.had_assent(plan, invariant.id, &hit.signature) {
+                            continue;
+                        }
                         let entry = by_owner.entry(key.clone()).or_default();
                         entry.push((change.clone(), hit, invariant));
                     }

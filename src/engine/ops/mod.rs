@@ -1,6 +1,7 @@
 //! What an engine does with each kind of call.
 
 mod actions;
+mod assent;
 mod attempts;
 mod check;
 pub(super) mod decided;

@@ -95,7 +95,8 @@ impl Core {
                 (false, _) => "violated",
                 (true, Layer::Plain) => "told to the agent; unjudged",
                 (true, Layer::Letter(_)) => "checked before every attempt",
-                (true, Layer::Judgment { .. } | Layer::Assent { .. }) => "due",
+                (true, Layer::Assent { .. }) => "a person is asked before each change",
+                (true, Layer::Judgment { .. }) => "due",
             };
             let record = Enforcement {
                 invariant_id: id,
@@ -199,8 +200,7 @@ impl Core {
         for invariant in merged.effective.iter().map(|k| &k.invariant) {
             let unsupported = match invariant.layer {
                 Layer::Judgment { .. } => "no judge is configured to read it",
-                Layer::Assent { .. } => "nobody is there to ask for assent",
-                Layer::Plain | Layer::Letter(_) => continue,
+                Layer::Plain | Layer::Letter(_) | Layer::Assent { .. } => continue,
             };
             if invariant.severity == Severity::Error {
                 add(

@@ -46,6 +46,12 @@ impl Core {
         let begins = starts || call.what == HookEvent::Prompt;
         let verdict = self.verdict_on(&session, &call, out);
         let mut answer = reply(Some(session.plan), verdict);
+        if answer.verdict.verdict == VerdictKind::Ask {
+            let waiting = self.state.waiting_assents(session.plan);
+            let own = waiting.filter(|a| a.session == session.session);
+            answer.waiting = own.map(|a| a.id).collect();
+            answer.attended = self.attended;
+        }
         let hears = call.traits.hears && (begins || session.told.is_some());
         if hears && answer.verdict.verdict == VerdictKind::Allow {
             answer.context = self.news(&session, starts, out);
@@ -125,7 +131,10 @@ impl Core {
             steers_unseen: call.traits.steers_unseen,
         };
         let verdict = self.attempt(session, attempt.clone(), how, out);
-        self.decided.note(key, &call.via, attempt.clone(), &verdict);
+        // A question may have been answered when the same attempt comes again.
+        if verdict.verdict != VerdictKind::Ask {
+            self.decided.note(key, &call.via, attempt.clone(), &verdict);
+        }
         verdict
     }
 
@@ -390,7 +399,6 @@ fn runs(pid: Option<u32>) -> bool {
 fn reply(plan_id: Option<PlanId>, verdict: Verdict) -> HookReply {
     HookReply {
         plan_id,
-        verdict,
-        context: None,
+        ..HookReply::of(verdict)
     }
 }

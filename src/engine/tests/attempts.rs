@@ -302,7 +302,9 @@ fn a_session_starts_with_its_invariants_told() {
 fn an_automatic_plan_that_may_not_start_denies_changes_and_says_why() {
     let mut w = World::new();
     let mut new = NewInvariant::plain(project(), "A person approves each change.");
-    new.layer = crate::model::Layer::Assent { when: Vec::new() };
+    new.layer = crate::model::Layer::Judgment {
+        checkpoint: crate::model::Checkpoint::AtSatisfaction,
+    };
     w.add(new);
     let reply = w.edit("s", "src/a.rs");
     assert_eq!(reply.verdict.verdict, Deny);

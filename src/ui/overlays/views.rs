@@ -185,8 +185,10 @@ pub(super) fn resolver(
             for (index, offer) in item.offers.iter().enumerate() {
                 let mark = if index == way { ">" } else { " " };
                 let text = match &offer.disabled {
-                    None => format!("{mark} {}", offer.label),
-                    Some(why) => format!("{mark} {} (not possible: {why})", offer.label),
+                    None => format!("{mark} {} {}", index + 1, offer.label),
+                    Some(why) => {
+                        format!("{mark} {} {} (not possible: {why})", index + 1, offer.label)
+                    }
                 };
                 let base = if offer.disabled.is_some() {
                     theme.dim
@@ -202,10 +204,7 @@ pub(super) fn resolver(
             }
             if let Some(reason) = &open.reason {
                 lines.push((String::new(), theme.text));
-                lines.push((
-                    "why does it stand? (enter keeps it, esc leaves)".into(),
-                    theme.accent,
-                ));
+                lines.push(("why? (enter keeps it, esc leaves)".into(), theme.accent));
                 lines.extend(
                     wrap(&format!("{reason}_"), text_width)
                         .into_iter()
@@ -226,7 +225,7 @@ pub(super) fn resolver(
         put(buf, inner.x, y, inner.width, line, *style);
     }
     let keys = [
-        ("enter", "take this way"),
+        ("enter 1-9", "take a way"),
         ("j k", "choose"),
         ("tab", "next"),
         ("esc", "leave"),

@@ -1,0 +1,204 @@
+//! Asking a person for assent, and what was answered (semantics section 7).
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::super::{
+    EngineError, Reply,
+    core::{Core, unique},
+    protocol::{Answer, PlanRef},
+    reach::Hit,
+};
+use crate::{
+    model::{
+        Assent, AssentId, AssentStatus, Attempt, Breach, Change, EventKind, InvariantId, PlanId,
+        Session, Signature,
+    },
+    rules::normalise::Keyed,
+    store::Batch,
+};
+
+/// What an attempt that needs assent has of it.
+pub(super) enum Given {
+    /// A person let all of it be done.
+    Yes,
+    /// A person refused; counted like any other breach.
+    No(Vec<Breach>),
+    /// Nobody has answered yet.
+    Waiting(Vec<Assent>),
+}
+
+impl Core {
+    /// Whether a person has let an attempt make the changes that `hits` stand for; asks for what
+    /// has not been asked before.
+    pub(super) fn assent_to(
+        &mut self,
+        session: &Session,
+        attempt: &Attempt,
+        hits: Vec<(Arc<Keyed>, Hit)>,
+        out: &mut Batch,
+    ) -> Given {
+        let change = attempt.change.clone().unwrap_or_else(|| described(attempt));
+        let (mut waiting, mut refused, mut spent) = (Vec::new(), Vec::new(), Vec::new());
+        for (keyed, hit) in hits {
+            let invariant = &keyed.invariant;
+            let known = self.state.assents.values().rev().find(|a| {
+                a.plan_id == session.plan
+                    && a.invariant_id == invariant.id
+                    && a.signature == hit.signature
+                    && a.digest == change.digest
+            });
+            match known.map(|a| (a, &a.status)) {
+                Some((_, AssentStatus::Approved { for_plan: true, .. })) => {}
+                Some((a, AssentStatus::Approved { used: false, .. })) => spent.push(a.clone()),
+                Some((_, AssentStatus::Refused { reason, .. })) => {
+                    let why = format!("a person refused it: {reason}");
+                    let hit = Hit {
+                        why: Some(why),
+                        ..hit
+                    };
+                    let nonce = attempt.nonce.as_deref();
+                    refused.push(self.breach(session.plan, nonce, invariant, hit));
+                }
+                Some((a, AssentStatus::Waiting | AssentStatus::Delegated)) => {
+                    waiting.push(a.clone());
+                }
+                Some((_, AssentStatus::Approved { .. })) | None => {
+                    let assent = Assent {
+                        id: AssentId(self.new_id()),
+                        plan_id: session.plan,
+                        invariant_id: invariant.id,
+                        text: invariant.text.clone(),
+                        agent: session.agent.clone(),
+                        session: session.session.clone(),
+                        tool: attempt.tool.clone(),
+                        signature: hit.signature,
+                        path: hit.shown,
+                        change: change.shown.clone(),
+                        digest: change.digest.clone(),
+                        asked_at: Timestamp::now(),
+                        status: AssentStatus::Waiting,
+                    };
+                    self.emit(
+                        out,
+                        EventKind::AssentChanged {
+                            assent: assent.clone(),
+                        },
+                    );
+                    waiting.push(assent);
+                }
+            }
+        }
+        if !refused.is_empty() {
+            return Given::No(refused);
+        }
+        if !waiting.is_empty() {
+            return Given::Waiting(waiting);
+        }
+        for mut assent in spent {
+            if let AssentStatus::Approved { used, .. } = &mut assent.status {
+                *used = true;
+            }
+            self.emit(out, EventKind::AssentChanged { assent });
+        }
+        Given::Yes
+    }
+
+    /// Whether a person let a change of that path be made in the plan, for an invariant that
+    /// asks for assent.
+    pub(super) fn had_assent(
+        &self,
+        plan: PlanId,
+        invariant: InvariantId,
+        signature: &Signature,
+    ) -> bool {
+        self.state.assents.values().any(|a| {
+            a.plan_id == plan
+                && a.invariant_id == invariant
+                && a.signature == *signature
+                && a.was_given()
+        })
+    }
+
+    /// The questions of a plan, or of all plans.
+    pub(crate) fn assents(&self, plan: Option<PlanRef>) -> Result<Reply, EngineError> {
+        let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
+        let all = self.state.assents.values();
+        let wanted = all.filter(|a| plan.is_none_or(|p| a.plan_id == p));
+        Ok(Reply::Assents(wanted.cloned().collect()))
+    }
+
+    /// Takes in a person's answer. The same question may be answered again until it is used.
+    pub(crate) fn answer_assent(
+        &mut self,
+        id: &str,
+        by: String,
+        answer: Answer,
+        out: &mut Batch,
+    ) -> Result<Reply, EngineError> {
+        let ids = self.state.assents.keys();
+        let id = unique("question", id, ids, "see `invar assent list`")?;
+        let mut assent = self.state.assents[&id].clone();
+        if let AssentStatus::Approved { used: true, .. } = assent.status {
+            return Err(EngineError::Invalid(format!(
+                "question {id} was answered, and the change was made; see `invar assent list`"
+            )));
+        }
+        let answered_at = Timestamp::now();
+        assent.status = match answer {
+            Answer::Approve { for_plan } => AssentStatus::Approved {
+                by,
+                answered_at,
+                for_plan,
+                used: false,
+            },
+            Answer::Refuse { reason } if reason.trim().is_empty() => {
+                return Err(EngineError::Invalid(
+                    "a refusal needs a reason, which the model reads; give --reason".into(),
+                ));
+            }
+            Answer::Refuse { reason } => AssentStatus::Refused {
+                by,
+                answered_at,
+                reason,
+            },
+        };
+        self.emit(
+            out,
+            EventKind::AssentChanged {
+                assent: assent.clone(),
+            },
+        );
+        Ok(Reply::Assents(vec![assent]))
+    }
+
+    /// The agent asks by its own prompt: nobody has to answer here.
+    pub(crate) fn delegate_assents(&mut self, ids: &[AssentId], out: &mut Batch) -> Reply {
+        for id in ids {
+            let Some(mut assent) = self
+                .state
+                .assents
+                .get(id)
+                .filter(|a| a.is_waiting())
+                .cloned()
+            else {
+                continue;
+            };
+            assent.status = AssentStatus::Delegated;
+            self.emit(out, EventKind::AssentChanged { assent });
+        }
+        Reply::Done
+    }
+}
+
+/// What is known of an attempt whose agent does not tell what its tool was given.
+fn described(attempt: &Attempt) -> Change {
+    let shown = format!("{}: {:?}", attempt.tool, attempt.effects);
+    let digest = Sha256::digest(shown.as_bytes());
+    Change {
+        digest: digest.iter().map(|b| format!("{b:02x}")).collect(),
+        shown,
+    }
+}
