@@ -102,7 +102,7 @@ pub struct Coverage {
 
 impl Capabilities {
     /// How far an invariant of that layer holds with the agent.
-    pub fn coverage(&self, layer: &Layer) -> Coverage {
+    pub fn coverage(&self, layer: &Layer, judge: bool) -> Coverage {
         let (support, why) = match layer {
             Layer::Letter(_) => {
                 let mut why = match self.tells_end {
@@ -126,6 +126,14 @@ impl Capabilities {
                     true => {
                         "this agent's model cannot be told; nobody judges it, others can report it"
                     }
+                }
+                .to_owned(),
+            ),
+            Layer::Judgment { .. } if judge => (
+                Support::Partly,
+                match self.tells_end {
+                    true => "a judge reads it at its checkpoint; what is broken is told to the model, and keeps the plan from being applied",
+                    false => "a judge reads it; this agent tells no end of a turn, so that only each_edit and the gate of apply count",
                 }
                 .to_owned(),
             ),

@@ -325,6 +325,7 @@ impl Agent {
             parent: payload::text(fields, f.parent).map(str::to_owned),
             planning: payload::text(fields, f.mode) == Some("plan"),
             via: occasion.event.clone(),
+            again: false,
             traits: AgentTraits {
                 hears: self.capabilities.hears_at.contains(&moment),
                 tells_end: self.capabilities.tells_end,

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use crate::{
     engine::state::is_notable,
     model::{
-        AssentStatus, Event, EventKind, PlanChange, PlanId, VerdictKind, ViolationId, visible,
+        AssentStatus, CheckOutcome, Event, EventKind, PlanChange, PlanId, VerdictKind, ViolationId,
+        visible,
     },
 };
 
@@ -196,6 +197,18 @@ fn row(event: &Event) -> Option<StreamRow> {
                 ),
                 PlanChange::Session => return None,
             }
+        }
+        EventKind::JudgeChecked { check } => {
+            let (tone, word) = match check.outcome {
+                CheckOutcome::Holds => (Tone::Good, "holds"),
+                CheckOutcome::Broken => (Tone::Bad, "broken"),
+                CheckOutcome::Failed => (Tone::Warning, "unjudged"),
+            };
+            let cost = match check.cached {
+                true => "cached".to_owned(),
+                false => check.cost.to_string(),
+            };
+            make(tone, word, check.clause.clone(), check.reason.clone(), cost)
         }
         EventKind::AssentChanged { assent } => {
             let subject = format!("{} {}", assent.tool, assent.path);

@@ -18,7 +18,7 @@ use std::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    agents::{self, Agent, HookAnswer, HookEnv, MAX_PAYLOAD, Parsed, Refusal},
+    agents::{self, Agent, HookAnswer, HookEnv, MAX_PAYLOAD, Moment, Parsed, Refusal},
     engine::{
         self, Call, Config, Locations, Reply,
         client::Connection,
@@ -29,6 +29,9 @@ use crate::{
 
 /// Well inside the time that `install` gives the hook.
 const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How much longer the end of a turn may take; `install` gives it a minute in all.
+const TURN: Duration = Duration::from_secs(40);
 
 /// How often a person's answer is looked for.
 const POLL: Duration = Duration::from_millis(100);
@@ -89,6 +92,11 @@ fn decide(
         call.pid = engine::caller::ancestor_named(agent.process_names);
     }
     let can_ask = agent.capabilities.can_ask;
+    let deadline = match occasion.moment {
+        // A judge may read the whole turn.
+        Moment::Stop => deadline + TURN,
+        _ => deadline,
+    };
     match ask(call, can_ask, store, deadline) {
         Ok((reply, leave_engine)) => (agent.answered(&occasion, &reply), leave_engine),
         Err(reason) => ((agent.refuse)(&Refusal::new(Some(occasion), reason)), None),
@@ -130,6 +138,9 @@ fn ask(
         && let Ok(answer) = engine.call(&call, deadline)
     {
         let mut reply = expect_hook(answer.map_err(undecided)?)?;
+        if reply.judging {
+            reply = await_judge(&mut engine, &call, reply, deadline);
+        }
         if !reply.waiting.is_empty() {
             reply = await_person(&mut engine, &call, reply, can_ask, deadline);
         }
@@ -162,6 +173,30 @@ fn ask(
             Err("invar failed while it decided; please report it, with what the agent tried".into())
         }
     }
+}
+
+/// Waits for the judge that reads a turn's work, as long as there is time; what it has not said
+/// until then stays due.
+fn await_judge(
+    engine: &mut Connection,
+    call: &Call,
+    mut reply: HookReply,
+    deadline: Instant,
+) -> HookReply {
+    let Call::Hook(call) = call else { return reply };
+    let again = Call::Hook(HookCall {
+        again: true,
+        ..call.clone()
+    });
+    let until = deadline.checked_sub(SPARE).unwrap_or(deadline);
+    while reply.judging && Instant::now() < until {
+        std::thread::sleep(POLL);
+        match engine.call(&again, deadline) {
+            Ok(Ok(Reply::Hook(next))) => reply = *next,
+            _ => break,
+        }
+    }
+    reply
 }
 
 /// Waits for a person who looks at a screen, and asks again when everything is answered. Without

@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::EngineError;
-use crate::model::Remedy;
+use crate::model::{Money, Remedy};
 
 /// The configuration; every field has a default, so that no file is needed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,7 @@ pub struct Config {
     pub paths: PathsConfig,
     pub remedy: RemedyConfig,
     pub tree: TreeConfig,
+    pub judge: JudgeConfig,
     /// The screen's own; a fault there must not stop a hook.
     #[serde(skip_serializing)]
     pub ui: Elsewhere,
@@ -32,6 +33,113 @@ pub struct Elsewhere;
 impl<'de> Deserialize<'de> for Elsewhere {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+/// The kinds of judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JudgeKind {
+    /// A program of the person's own: the question on stdin, the answer on stdout.
+    Command,
+    /// Any endpoint that speaks OpenAI's chat completions.
+    OpenAi,
+    Anthropic,
+}
+
+impl JudgeKind {
+    /// The word of the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
+}
+
+/// `[judge]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JudgeConfig {
+    /// Without a kind there is no judge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<JudgeKind>,
+    /// The program and its arguments, for the kind `command`.
+    pub command: Vec<String>,
+    /// Where the endpoint is, such as `http://127.0.0.1:11434/v1`.
+    pub base_url: String,
+    pub model: String,
+    /// The environment variable that holds the key; local servers need none.
+    pub key_variable: String,
+    pub max_tokens: u32,
+    pub timeout_seconds: u32,
+    /// How often a call is tried again after the connection failed.
+    pub retries: u32,
+    /// How often it is asked in all when it says "broken"; the majority counts.
+    pub confirm: u32,
+    /// What a call costs when nobody says it.
+    pub estimate: f64,
+    /// Per million tokens.
+    pub price_in: f64,
+    pub price_out: f64,
+    /// The most that the checks of one plan, and of one day, may cost; 0 means no bound.
+    pub plan_bound: f64,
+    pub day_bound: f64,
+    /// The most checks of one plan, and of one day; 0 means no bound.
+    pub plan_checks: u32,
+    pub day_checks: u32,
+    /// How often an agent that says that it is done is sent back before a person decides.
+    pub send_back: u32,
+}
+
+impl Default for JudgeConfig {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            command: Vec::new(),
+            base_url: String::new(),
+            model: String::new(),
+            key_variable: String::new(),
+            max_tokens: 1_000,
+            timeout_seconds: 60,
+            retries: 2,
+            confirm: 1,
+            estimate: 0.01,
+            price_in: 0.0,
+            price_out: 0.0,
+            plan_bound: 1.0,
+            day_bound: 5.0,
+            plan_checks: 0,
+            day_checks: 0,
+            send_back: 3,
+        }
+    }
+}
+
+// Amounts are read from a file, and a file holds no NaN that is equal to nothing.
+impl Eq for JudgeConfig {}
+
+impl JudgeConfig {
+    /// The kind and the model, or the program.
+    pub fn name(&self) -> String {
+        match self.kind {
+            None => "none".to_owned(),
+            Some(JudgeKind::Command) => format!("command {}", self.command.join(" ")),
+            Some(kind) => format!("{} {}", kind.as_str(), self.model),
+        }
+    }
+
+    /// What a call is charged when nobody says what it cost.
+    pub fn estimate(&self) -> Money {
+        Money::of(self.estimate)
+    }
+
+    /// What tokens cost, where prices are configured.
+    pub fn price(&self, input: u64, output: u64) -> Option<Money> {
+        let priced = self.price_in > 0.0 || self.price_out > 0.0;
+        let amount = (input as f64 * self.price_in + output as f64 * self.price_out) / 1_000_000.0;
+        priced.then(|| Money::of(amount))
     }
 }
 

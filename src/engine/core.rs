@@ -12,10 +12,12 @@ use ulid::Ulid;
 
 use super::{
     Call, Config, EngineError, Locations, Reply,
+    config::JudgeConfig,
     ops::{
         decided::Decided,
         files::KnownFile,
         found::{Announced, SharedTrees, Untold},
+        judging::UnderWay,
     },
     places::{Root, resolve},
     protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved, Unresolved},
@@ -97,6 +99,9 @@ pub struct Core {
     pub(super) untold: Untold,
     /// The attempts that were decided last, for those that come twice.
     pub(super) decided: Decided,
+    /// How judges are asked, and what is under way.
+    pub(super) judge: JudgeConfig,
+    pub(super) under_way: UnderWay,
     /// Somebody watches, so that a question may be answered soon.
     pub(super) attended: bool,
     /// What is known of the sets of each project, for the next question about them.
@@ -128,6 +133,8 @@ impl Core {
             announced: VecDeque::new(),
             untold: Untold::new(),
             decided: Decided::default(),
+            judge: config.judge.clone(),
+            under_way: UnderWay::default(),
             attended: false,
             finders: HashMap::new(),
             compiled: HashMap::new(),
@@ -200,6 +207,7 @@ impl Core {
             Call::PlanTransition { plan, transition } => {
                 let plan = self.find_plan(&plan)?.id;
                 if transition == Transition::ApplyPlan {
+                    self.judge_before_apply(plan, out);
                     self.look_before_apply(plan, out);
                 }
                 let result = self.transition(plan, transition, out)?;

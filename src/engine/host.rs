@@ -4,7 +4,7 @@
 use std::{
     fs, io,
     sync::{
-        Arc,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
@@ -17,13 +17,15 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     Call, EngineError, Locations,
+    config::JudgeConfig,
     handle::{EngineHandle, Notice},
+    judge::{self, JudgeJob},
     protocol::Snapshot,
     socket,
     watch::Watch,
     writer::{Answer, Engine},
 };
-use crate::model::{Event, EventKind};
+use crate::model::{Event, EventKind, JudgeCheck};
 
 /// How long an allowed attempt may wait for its write.
 const WRITE_WITHIN: Duration = Duration::from_millis(100);
@@ -41,6 +43,8 @@ pub(super) enum Msg {
         sender: mpsc::Sender<Notice>,
         reply: oneshot::Sender<Box<Snapshot>>,
     },
+    /// A judge has answered.
+    Judged(Box<JudgeCheck>),
     Stop,
 }
 
@@ -181,11 +185,12 @@ impl Subscriber {
 
 fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter: &AtomicU64) {
     let mut subscribers: Vec<Subscriber> = Vec::new();
+    let places = Arc::new(Places::new(JUDGES));
     // Any call looks at the project files; this one asks for nothing else.
-    let wake = wake.clone();
+    let waker = wake.clone();
     let mut watch = Watch::new(move || {
         let (reply, _) = oneshot::channel();
-        let _ = wake.send(Msg::Call {
+        let _ = waker.send(Msg::Call {
             call: Box::new(Call::Ping),
             reply,
         });
@@ -212,6 +217,9 @@ fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter
                 let batch: Vec<Msg> = std::iter::once(msg).chain(more.take(BATCH - 1)).collect();
                 counter.fetch_add(batch.len() as u64, Ordering::Relaxed);
                 stop = work(&mut engine, batch, &mut subscribers, &mut watch);
+                for job in engine.take_jobs() {
+                    make_check(job, engine.judge().clone(), wake.clone(), &places);
+                }
             }
             Err(RecvTimeoutError::Timeout) => publish_flushed(&mut engine, &mut subscribers),
             Err(RecvTimeoutError::Disconnected) => stop = true,
@@ -228,6 +236,58 @@ fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter
     }
 }
 
+/// How many judges are asked at the same time.
+const JUDGES: usize = 4;
+
+/// Places of which a few are free.
+struct Places {
+    free: Mutex<usize>,
+    left: Condvar,
+}
+
+impl Places {
+    fn new(free: usize) -> Self {
+        Self {
+            free: Mutex::new(free),
+            left: Condvar::new(),
+        }
+    }
+
+    fn enter(&self) {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self
+            .left
+            .wait_while(free, |free| *free == 0)
+            .unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+    }
+
+    fn leave(&self) {
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.left.notify_one();
+    }
+}
+
+/// Asks a judge on a thread of its own; the answer comes back as a message.
+fn make_check(job: JudgeJob, config: JudgeConfig, answer: Sender<Msg>, places: &Arc<Places>) {
+    let places = Arc::clone(places);
+    let failed = job.clone();
+    let name = config.clone();
+    let sender = answer.clone();
+    let started = std::thread::Builder::new()
+        .name("judge".into())
+        .spawn(move || {
+            places.enter();
+            let check = judge::run(&job, &config);
+            places.leave();
+            let _ = answer.send(Msg::Judged(Box::new(check)));
+        });
+    if started.is_err() {
+        let check = judge::check_of(&failed, &name, Vec::new());
+        let _ = sender.send(Msg::Judged(Box::new(check)));
+    }
+}
+
 /// Works off one batch; true when the engine shall stop.
 fn work(
     engine: &mut Engine,
@@ -239,6 +299,7 @@ fn work(
     let mut replies = Vec::new();
     let mut stop = false;
     let mut newcomers = Vec::new();
+    let mut judged = Vec::new();
     for msg in batch {
         match msg {
             Msg::Call { call, reply } => {
@@ -246,11 +307,16 @@ fn work(
                 replies.push(reply);
             }
             Msg::Subscribe { sender, reply } => newcomers.push((sender, reply)),
+            Msg::Judged(check) => judged.push(*check),
             Msg::Stop => stop = true,
         }
     }
     if calls.iter().any(|c| matches!(c, Call::Undo)) {
         crate::model::fault::point("engine");
+    }
+    for check in judged {
+        let events = engine.judged(check);
+        publish(events, subscribers);
     }
     engine.attend(!subscribers.is_empty());
     let (answers, events) = engine.run(calls);

@@ -87,6 +87,27 @@ pub fn found(verdict: VerdictKind, command: &str, plan: PlanId, breaches: &[Brea
     out
 }
 
+/// What a model is told when a judge says that a clause is broken.
+pub fn judged(verdict: VerdictKind, plan: PlanId, breaches: &[Breach]) -> String {
+    let mut out = "invar's judge says that an invariant is broken:".to_owned();
+    for breach in breaches {
+        out.push_str(&format!("\n- invariant: {}", breach.text));
+        if let Some(why) = &breach.why {
+            out.push_str(&format!("\n  {}", visible(why)));
+        }
+        if let (Some(limit), true) = (breach.limit, breach.strike > 0) {
+            out.push_str(&format!("\n  strike {} of {limit}", breach.strike));
+        }
+    }
+    out.push_str(&match verdict {
+        VerdictKind::Halt => format!(
+            "\nThe run is halted. A person resumes it with `invar plan resume {plan}`. Stop here and say what you needed."
+        ),
+        _ => "\nPut it right, or tell the person why it has to be so.".to_owned(),
+    });
+    out
+}
+
 /// The reason for everything an agent tries in a halted plan.
 pub fn halted(plan: PlanId, why: &str) -> String {
     format!(

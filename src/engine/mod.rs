@@ -10,6 +10,8 @@ pub mod config;
 pub mod core;
 pub mod handle;
 pub mod host;
+pub mod judge;
+pub mod judging;
 pub mod link;
 pub mod locations;
 pub mod message;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     model::{
         Action, ActionName, Assent, AssentId, Attempt, Breach, Decision, Enforcement, Event,
-        Invariant, InvariantId, InvariantPatch, ModelError, NewInvariant, Plan, PlanId, Project,
-        ProjectName, ReconciliationResult, Scope, Session, Severity, Strike, Transition, Verdict,
-        VerdictKind, Violation,
+        Invariant, InvariantId, InvariantPatch, JudgeCheck, ModelError, NewInvariant, Plan, PlanId,
+        Project, ProjectName, ReconciliationResult, Scope, Session, Severity, Strike, Transition,
+        Verdict, VerdictKind, Violation,
     },
     rules::{findings::Finding, glob::GlobError},
     store::{LogReport, StoreError},
@@ -399,6 +399,9 @@ pub struct HookCall {
     /// Which of the agent's events carried this, for an action that comes by two.
     #[serde(default)]
     pub via: String,
+    /// The same moment again, after a judge was waited for.
+    #[serde(default)]
+    pub again: bool,
     #[serde(default)]
     pub traits: AgentTraits,
     pub what: HookEvent,
@@ -416,6 +419,7 @@ impl HookCall {
             parent: None,
             planning: false,
             via: String::new(),
+            again: false,
             traits: AgentTraits::default(),
             what,
         }
@@ -485,6 +489,9 @@ pub struct HookReply {
     /// Somebody looks at a screen and may answer soon.
     #[serde(default)]
     pub attended: bool,
+    /// A judge is reading what the turn did; its answer may be soon.
+    #[serde(default)]
+    pub judging: bool,
 }
 
 impl HookReply {
@@ -496,6 +503,7 @@ impl HookReply {
             context: None,
             waiting: Vec::new(),
             attended: false,
+            judging: false,
         }
     }
 }
@@ -560,6 +568,8 @@ pub struct Snapshot {
     pub violations: Vec<Violation>,
     #[serde(default)]
     pub assents: Vec<Assent>,
+    #[serde(default)]
+    pub checks: Vec<JudgeCheck>,
     pub built_in: Vec<Invariant>,
     /// How many breaches there were, counted by the engine.
     #[serde(default)]

@@ -18,7 +18,7 @@ use crate::{
     store::{Loaded, Row},
 };
 
-use super::{protocol::Snapshot, strikes::Strikes};
+use super::{judging::Judging, protocol::Snapshot, strikes::Strikes};
 
 /// How many of the last notable events are kept at hand.
 pub const RECENT: usize = 1000;
@@ -33,7 +33,8 @@ pub fn is_notable(kind: &EventKind) -> bool {
         | EventKind::CorrectionApplied { .. }
         | EventKind::ChangeFound { .. }
         | EventKind::ChangeNotAttributed { .. }
-        | EventKind::AssentChanged { .. } => true,
+        | EventKind::AssentChanged { .. }
+        | EventKind::JudgeChecked { .. } => true,
         _ => false,
     }
 }
@@ -65,6 +66,8 @@ pub struct State {
     pub strikes: Strikes,
     pub violations: BTreeMap<ViolationId, Violation>,
     pub assents: BTreeMap<AssentId, Assent>,
+    /// What judges were asked and answered.
+    pub judging: Judging,
     pub recent: VecDeque<Event>,
     /// How many breaches were refused, warned of or found since the engine started, those that
     /// it remembers from before included. Exact, whatever a screen could keep up with.
@@ -88,9 +91,11 @@ impl State {
             strikes: loaded.strikes,
             violations: loaded.violations,
             assents: loaded.assents,
+            checks: Vec::new(),
             ..Snapshot::default()
         });
         Self {
+            judging: Judging::new(loaded.checks, loaded.judged_actions),
             journal: loaded.journal,
             unreadable: loaded.unreadable.iter().map(ToString::to_string).collect(),
             ..state
@@ -114,6 +119,7 @@ impl State {
             strikes: Strikes::new(snapshot.strikes),
             violations: keyed(snapshot.violations, |v| v.id),
             assents: keyed(snapshot.assents, |a| a.id),
+            judging: Judging::new(snapshot.checks, Vec::new()),
             ..Self::default()
         };
         for invariant in snapshot.invariants {
@@ -138,6 +144,7 @@ impl State {
             strikes: self.strikes.values().cloned().collect(),
             violations: self.violations.values().cloned().collect(),
             assents: self.assents.values().cloned().collect(),
+            checks: self.judging.recent(),
             restores: false,
             breaches: self.breaches,
             built_in,
@@ -217,6 +224,9 @@ impl State {
             } => {
                 let mut rows =
                     self.count_strikes(*plan_id, attempt.nonce.as_deref(), verdict, event);
+                if verdict.lets_through() {
+                    rows.extend(self.judging.acted(*plan_id, event.seq, attempt));
+                }
                 let key = (agent.clone(), session.clone());
                 if attempt.may_write
                     && verdict.lets_through()
@@ -258,6 +268,11 @@ impl State {
             EventKind::AssentChanged { assent } => {
                 self.assents.insert(assent.id, assent.clone());
                 vec![Row::Assent(assent.clone())]
+            }
+            EventKind::JudgeChecked { check } => {
+                let mut rows = vec![Row::Check(check.clone())];
+                rows.extend(self.judging.put(check.clone()));
+                rows
             }
             EventKind::InvariantEnforced { plan_id, record } => {
                 vec![Row::Enforcement(*plan_id, record.clone())]

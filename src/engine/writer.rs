@@ -4,13 +4,15 @@
 
 use super::{
     Call, Config, EngineError, Locations, Reply,
+    config::JudgeConfig,
     core::Core,
+    judge::JudgeJob,
     prepare,
     protocol::DecisionNode,
     state::{RECENT, State, is_notable},
 };
 use crate::{
-    model::{DecisionKind, Event, EventKind},
+    model::{DecisionKind, Event, EventKind, JudgeCheck},
     store::{Batch, Store},
 };
 
@@ -74,6 +76,28 @@ impl Engine {
     /// Says whether somebody watches, so that a question may be answered soon.
     pub fn attend(&mut self, attended: bool) {
         self.core.attended = attended;
+    }
+
+    /// The checks that judges shall make now.
+    pub fn take_jobs(&mut self) -> Vec<JudgeJob> {
+        self.core.take_jobs()
+    }
+
+    /// How judges are asked.
+    pub fn judge(&self) -> &JudgeConfig {
+        &self.core.judge
+    }
+
+    /// Takes in what a judge answered, and makes it durable; the events of it.
+    pub fn judged(&mut self, check: JudgeCheck) -> Vec<Event> {
+        let mut batch = Batch::default();
+        self.core.judged(check, &mut batch);
+        self.pending.events.extend(batch.events);
+        self.pending.rows.extend(batch.rows);
+        self.flush().unwrap_or_else(|error| {
+            tracing::error!(%error, "a judge's answer could not be recorded");
+            Vec::new()
+        })
     }
 
     /// Whether allowed attempts wait to be written.

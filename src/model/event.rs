@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, Assent, Attempt, Decision, Enforcement, Invariant, InvariantId, Phase, Plan, PlanId,
-    Project, ProjectName, Session, Signature, Transition, Verdict, Violation,
+    Action, Assent, Attempt, Decision, Enforcement, Invariant, InvariantId, JudgeCheck, Phase,
+    Plan, PlanId, Project, ProjectName, Session, Signature, Transition, Verdict, Violation,
 };
 
 /// The hash that the first event is chained to.
@@ -116,6 +116,10 @@ pub enum EventKind {
     AssentChanged {
         assent: Assent,
     },
+    /// A judge has read what an agent did, or could not.
+    JudgeChecked {
+        check: JudgeCheck,
+    },
     /// One per enforcement record.
     InvariantEnforced {
         plan_id: PlanId,
@@ -157,6 +161,7 @@ impl EventKind {
             Self::SessionEnded { .. } => "SESSION_ENDED",
             Self::Attempted { .. } => "ATTEMPTED",
             Self::AssentChanged { .. } => "ASSENT_CHANGED",
+            Self::JudgeChecked { .. } => "JUDGE_CHECKED",
             Self::ChangeFound { .. } => "CHANGE_FOUND",
             Self::CommandEnded { .. } => "COMMAND_ENDED",
             Self::ChangeNotAttributed { .. } => "CHANGE_NOT_ATTRIBUTED",
@@ -180,6 +185,7 @@ impl EventKind {
             | Self::InvariantReconciled { plan_id, .. }
             | Self::CorrectionApplied { plan_id, .. } => Some(*plan_id),
             Self::AssentChanged { assent } => Some(assent.plan_id),
+            Self::JudgeChecked { check } => Some(check.plan_id),
             _ => None,
         }
     }

@@ -71,3 +71,7 @@ id_type!(
     /// Names one question for a person's assent.
     AssentId
 );
+id_type!(
+    /// Names one check of a judge.
+    CheckId
+);

@@ -6,6 +6,7 @@ mod event;
 pub mod fault;
 mod ids;
 mod invariant;
+mod judge;
 mod names;
 mod plan;
 mod records;
@@ -16,11 +17,12 @@ mod words;
 pub use assent::{Assent, AssentStatus};
 pub use attempt::{Attempt, Breach, Change, Effect, Signature, Strike, Verdict, VerdictKind};
 pub use event::{Event, EventKind, GENESIS_HASH, PlanChange};
-pub use ids::{AssentId, DecisionId, InvariantId, PlanId, ViolationId};
+pub use ids::{AssentId, CheckId, DecisionId, InvariantId, PlanId, ViolationId};
 pub use invariant::{
     Checkpoint, Invariant, InvariantPatch, Layer, LayerKind, LetterCheck, NewInvariant, Origin,
     Remedy, Severity,
 };
+pub use judge::{CheckOutcome, JudgeAnswer, JudgeCheck, JudgedAction, Money};
 pub use names::{ActionName, ProjectName};
 pub use plan::{Action, Phase, PhaseState, Plan, Project, Running, Session, Transition};
 pub use records::{

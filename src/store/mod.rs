@@ -21,7 +21,7 @@ pub use log::{LogFault, LogReport};
 
 use crate::model::{
     Action, Assent, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, JournalEntry,
-    Plan, PlanId, Project, Session, Signature, Strike, Violation,
+    JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike, Violation,
 };
 use codec::{decode, encode};
 use tables::*;
@@ -46,6 +46,11 @@ pub enum Row {
     StrikeCleared(PlanId, InvariantId, Signature),
     Violation(Violation),
     Assent(Assent),
+    Check(JudgeCheck),
+    /// An action that a judge has to read.
+    JudgedAction(JudgedAction),
+    /// It is read, or too old to matter: its plan and number.
+    JudgedActionDropped(PlanId, u64),
     Decision(Decision),
     Enforcement(PlanId, Enforcement),
 }
@@ -76,6 +81,8 @@ pub struct Loaded {
     pub strikes: Vec<Strike>,
     pub violations: Vec<Violation>,
     pub assents: Vec<Assent>,
+    pub checks: Vec<JudgeCheck>,
+    pub judged_actions: Vec<JudgedAction>,
     /// The number of the last event; 0 for an empty log.
     pub seq: u64,
     /// Invariants that cannot be read: named, and never skipped in silence.
@@ -243,6 +250,8 @@ impl Store {
             strikes: self.all(STRIKES)?,
             violations: self.all(VIOLATIONS)?,
             assents: self.all(ASSENTS)?,
+            checks: self.all(CHECKS)?,
+            judged_actions: self.all(JUDGED_ACTIONS)?,
             seq: self.head()?.0,
         })
     }

@@ -25,7 +25,10 @@ pub(super) const ENFORCEMENTS: RowTable = TableDefinition::new("enforcements");
 
 pub(super) const ASSENTS: RowTable = TableDefinition::new("assents");
 
-pub(super) const ROW_TABLES: [RowTable; 12] = [
+pub(super) const CHECKS: RowTable = TableDefinition::new("checks");
+pub(super) const JUDGED_ACTIONS: RowTable = TableDefinition::new("judged_actions");
+
+pub(super) const ROW_TABLES: [RowTable; 14] = [
     INVARIANTS,
     REVISIONS,
     PLANS,
@@ -36,6 +39,8 @@ pub(super) const ROW_TABLES: [RowTable; 12] = [
     STRIKES,
     VIOLATIONS,
     ASSENTS,
+    CHECKS,
+    JUDGED_ACTIONS,
     DECISIONS,
     ENFORCEMENTS,
 ];
@@ -70,6 +75,16 @@ pub(super) fn encode_row(row: &Row) -> Result<Encoded, StoreError> {
             let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
             (ASSENTS, key, Some(encode(v)?))
         }
+        Row::Check(v) => {
+            let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
+            (CHECKS, key, Some(encode(v)?))
+        }
+        Row::JudgedAction(v) => (
+            JUDGED_ACTIONS,
+            action_key(v.plan_id, v.seq),
+            Some(encode(v)?),
+        ),
+        Row::JudgedActionDropped(plan, seq) => (JUDGED_ACTIONS, action_key(*plan, *seq), None),
         Row::Decision(v) => {
             let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
             (DECISIONS, key, Some(encode(v)?))
@@ -88,6 +103,12 @@ pub(super) fn encode_row(row: &Row) -> Result<Encoded, StoreError> {
 pub(super) fn revision_key(id: InvariantId, revision: u32) -> Vec<u8> {
     let mut key = id.to_bytes().to_vec();
     key.extend(revision.to_be_bytes());
+    key
+}
+
+fn action_key(plan: PlanId, seq: u64) -> Vec<u8> {
+    let mut key = plan.to_bytes().to_vec();
+    key.extend(seq.to_be_bytes());
     key
 }
 

@@ -13,6 +13,7 @@ mod demo;
 mod docs;
 mod guard;
 mod hook;
+mod judge;
 mod layering;
 mod registrar;
 mod serving;

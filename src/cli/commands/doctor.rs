@@ -24,7 +24,7 @@ use super::{
 use crate::{
     agents::{self, Agent, HookAnswer, Support, sample, settings},
     engine::{
-        Call, Reply, project_file,
+        Call, Config, Reply, project_file,
         protocol::{EffectiveSet, PROBE_SESSION},
         state::project_root,
     },
@@ -104,6 +104,10 @@ pub(super) fn doctor(context: &mut Context, name: Option<&str>) -> Outcome {
         } => (findings, invariants),
         other => return Err(unexpected(&other)),
     };
+    let judge = Config::load(&context.locations.config)?
+        .judge
+        .kind
+        .is_some();
     let mut parts = vec![engine_part(context, &root)?];
     // The hooks that are tried need the store.
     context.release();
@@ -125,7 +129,7 @@ pub(super) fn doctor(context: &mut Context, name: Option<&str>) -> Outcome {
         });
     }
     for agent in looked_at {
-        parts.push(agent_part(agent, &root, &set));
+        parts.push(agent_part(agent, &root, &set, judge));
     }
     parts.push(invariants_part(set.invariants.len(), &found, &told));
     let failed = parts
@@ -255,7 +259,7 @@ fn installs(agent: &Agent) -> Vec<Found> {
     found
 }
 
-fn agent_part(agent: &'static Agent, root: &Path, set: &EffectiveSet) -> Part {
+fn agent_part(agent: &'static Agent, root: &Path, set: &EffectiveSet, judge: bool) -> Part {
     let mut findings = Vec::new();
     let found = installs(agent);
     let again = |project: bool| {
@@ -319,7 +323,7 @@ fn agent_part(agent: &'static Agent, root: &Path, set: &EffectiveSet) -> Part {
     let caps = &agent.capabilities;
     let mut counts = [0; 3];
     for invariant in &set.invariants {
-        let coverage = caps.coverage(&invariant.layer);
+        let coverage = caps.coverage(&invariant.layer, judge);
         counts[coverage.support as usize] += 1;
         if coverage.support == Support::Unsupported {
             findings.push(bad(

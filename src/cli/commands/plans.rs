@@ -13,8 +13,10 @@ use super::{
 };
 use crate::{
     agents::Support,
-    engine::{Call, Reply, protocol::EffectiveOf, state::project_root},
-    model::{ActionName, Layer, Plan, ProjectName, Scope, Transition, visible},
+    engine::{
+        Call, Config, Reply, config::JudgeConfig, protocol::EffectiveOf, state::project_root,
+    },
+    model::{ActionName, Invariant, Layer, Money, Plan, ProjectName, Scope, Transition, visible},
 };
 
 pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
@@ -79,6 +81,7 @@ fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Out
             known.join(", ")
         ))
     })?;
+    let config = Config::load(&context.locations.config)?;
     let of = EffectiveOf::Plan(plan_ref(plan)?);
     let reply = context.call(Call::Effective { of })?;
     let Reply::Effective(set) = reply else {
@@ -93,7 +96,9 @@ fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Out
     let mut data = Vec::new();
     let mut unsupported = false;
     for invariant in &set.invariants {
-        let coverage = found.capabilities.coverage(&invariant.layer);
+        let coverage = found
+            .capabilities
+            .coverage(&invariant.layer, config.judge.kind.is_some());
         unsupported |= coverage.support == Support::Unsupported;
         let word = coverage.support.as_str().to_owned();
         let why = match (&fault, &invariant.layer) {
@@ -120,6 +125,10 @@ fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Out
         (None, Some(fault)) => format!("files are not compared: {fault}\n"),
         (None, None) => String::new(),
     });
+    let costs = estimates(&set.invariants, &config.judge);
+    for (name, cost) in &costs {
+        text.push_str(&format!("judging a run with {name}: about {cost}\n"));
+    }
     let caps = &found.capabilities;
     text.push_str(&format!("with {}:\n", found.title));
     for limit in caps.limits() {
@@ -129,6 +138,7 @@ fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Out
         text,
         json!({
             "plan_id": set.plan_id, "agent": agent, "invariants": data,
+            "judging": costs.iter().map(|(n, c)| json!({"checkpoint": n, "about": c.to_string()})).collect::<Vec<_>>(),
             "capabilities": caps, "limits": caps.limits(),
             "tree": {"watched": watched, "fault": fault},
         }),
@@ -137,6 +147,27 @@ fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Out
         done.exit = exit::BLOCKED;
     }
     Ok(done)
+}
+
+/// How many changes and turns a run is taken to have.
+const CHANGES: u64 = 50;
+const TURNS: u64 = 10;
+
+/// What the judgment clauses in force would cost in a run, by the choice of checkpoint.
+fn estimates(invariants: &[Invariant], judge: &JudgeConfig) -> Vec<(String, Money)> {
+    let judged = |i: &&Invariant| matches!(i.layer, Layer::Judgment { .. });
+    let clauses = invariants.iter().filter(judged).count() as u64;
+    if clauses == 0 || judge.kind.is_none() {
+        return Vec::new();
+    }
+    let one = judge.estimate().times(clauses);
+    [
+        (format!("each_edit ({CHANGES} changes)"), CHANGES),
+        ("each_n_iterations=5".to_owned(), TURNS / 5),
+        (format!("at_satisfaction ({TURNS} turns)"), TURNS),
+    ]
+    .map(|(name, count)| (name, one.times(count)))
+    .to_vec()
 }
 
 fn project_show(context: &mut Context, name: Option<String>) -> Outcome {

@@ -20,7 +20,9 @@ use crate::{
         link::{Link, LinkEvent},
         writer::Engine,
     },
-    model::{AssentStatus, Effect, Event, EventKind, PlanChange, VerdictKind, visible},
+    model::{
+        AssentStatus, CheckOutcome, Effect, Event, EventKind, PlanChange, VerdictKind, visible,
+    },
 };
 
 /// How often a host that shall end by itself looks whether it may.
@@ -278,6 +280,17 @@ fn event_line(event: &Event) -> String {
         }
         EventKind::ChangeNotAttributed { path, text, .. } => {
             format!("{path} breaks \"{text}\"; no agent's command ran then")
+        }
+        EventKind::JudgeChecked { check } => {
+            let outcome = match check.outcome {
+                CheckOutcome::Holds => "holds",
+                CheckOutcome::Broken => "is broken",
+                CheckOutcome::Failed => "could not be judged",
+            };
+            format!(
+                "\"{}\" {outcome}: {} (cost {})",
+                check.clause, check.reason, check.cost
+            )
         }
         EventKind::AssentChanged { assent } => {
             let what = match &assent.status {

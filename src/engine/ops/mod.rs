@@ -11,6 +11,7 @@ mod findings;
 pub(super) mod found;
 mod invariants;
 mod journal;
+pub(super) mod judging;
 mod plans;
 mod reconcile;
 mod sessions;

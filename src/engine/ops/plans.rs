@@ -211,7 +211,7 @@ impl Core {
         }
         let limit = Duration::from_secs(self.reconcile_seconds.into());
         let start = Instant::now();
-        let survey = self.survey(plan);
+        let survey = self.survey(plan, Some(transition));
         if start.elapsed() > limit {
             return Err(EngineError::ReconciliationTimeout {
                 plan_id: plan.id,

@@ -22,9 +22,9 @@ pub(super) struct Survey {
 
 impl Core {
     /// Collects, merges and evaluates; records nothing.
-    pub(super) fn survey(&self, plan: &Plan) -> Survey {
+    pub(super) fn survey(&self, plan: &Plan, transition: Option<Transition>) -> Survey {
         let merged = self.merged(plan);
-        let (violated_ids, reasons) = self.evaluate(plan, &merged);
+        let (violated_ids, reasons) = self.evaluate(plan, transition, &merged);
         Survey {
             merged,
             violated_ids,
@@ -40,7 +40,7 @@ impl Core {
         transition: Option<Transition>,
         out: &mut Batch,
     ) -> (ReconciliationResult, Vec<String>) {
-        let survey = self.survey(plan);
+        let survey = self.survey(plan, transition);
         self.record(plan, transition, survey, out)
     }
 
@@ -96,7 +96,7 @@ impl Core {
                 (true, Layer::Plain) => "told to the agent; unjudged",
                 (true, Layer::Letter(_)) => "checked before every attempt",
                 (true, Layer::Assent { .. }) => "a person is asked before each change",
-                (true, Layer::Judgment { .. }) => "due",
+                (true, Layer::Judgment { .. }) => "read by a judge at its checkpoints",
             };
             let record = Enforcement {
                 invariant_id: id,
@@ -152,7 +152,12 @@ impl Core {
 
     /// What keeps the effective set from holding: open violations, checks that cannot be run,
     /// and layers that nobody answers for.
-    fn evaluate(&self, plan: &Plan, merged: &Merged) -> (Vec<InvariantId>, Vec<String>) {
+    fn evaluate(
+        &self,
+        plan: &Plan,
+        transition: Option<Transition>,
+        merged: &Merged,
+    ) -> (Vec<InvariantId>, Vec<String>) {
         let mut ids: Vec<InvariantId> = Vec::new();
         let mut reasons = Vec::new();
         let mut add = |id, reason: String| {
@@ -199,7 +204,10 @@ impl Core {
         }
         for invariant in merged.effective.iter().map(|k| &k.invariant) {
             let unsupported = match invariant.layer {
-                Layer::Judgment { .. } => "no judge is configured to read it",
+                Layer::Judgment { .. } if self.judge.kind.is_none() => {
+                    "no judge is configured to read it"
+                }
+                Layer::Judgment { .. } => continue,
                 Layer::Plain | Layer::Letter(_) | Layer::Assent { .. } => continue,
             };
             if invariant.severity == Severity::Error {
@@ -210,6 +218,11 @@ impl Core {
                         invariant.text
                     ),
                 );
+            }
+        }
+        if transition == Some(Transition::ApplyPlan) && self.judge.kind.is_some() {
+            for (id, reason) in self.unjudged(plan) {
+                add(id, reason);
             }
         }
         for stronger in merged.unresolved.iter().flat_map(|c| &c.stronger) {

@@ -46,6 +46,8 @@ impl Core {
         let begins = starts || call.what == HookEvent::Prompt;
         let verdict = self.verdict_on(&session, &call, out);
         let mut answer = reply(Some(session.plan), verdict);
+        let ends = call.what == HookEvent::Stopped { turn: true };
+        answer.judging = ends && self.is_judging(session.plan);
         if answer.verdict.verdict == VerdictKind::Ask {
             let waiting = self.state.waiting_assents(session.plan);
             let own = waiting.filter(|a| a.session == session.session);
@@ -86,12 +88,21 @@ impl Core {
                 self.verdict_on_found(plan, found)
             }
             HookEvent::Stopped { turn } => {
+                // The hook asks again while a judge is read to.
+                if *turn && !call.again {
+                    self.judge_after_turn(plan, out);
+                }
                 let found = self.look_at_tree(session, out);
                 // A command that was interrupted told no end.
                 if *turn {
                     self.command_ended(session, None, out);
                 }
-                self.verdict_on_found(plan, found)
+                let found = self.verdict_on_found(plan, found);
+                if *turn {
+                    self.sent_back(plan, found)
+                } else {
+                    found
+                }
             }
             HookEvent::Settings { fault } => {
                 let gone = session.hooked && !call.hooked;
@@ -131,6 +142,9 @@ impl Core {
             steers_unseen: call.traits.steers_unseen,
         };
         let verdict = self.attempt(session, attempt.clone(), how, out);
+        if verdict.lets_through() {
+            self.judge_after_edit(session.plan, out);
+        }
         // A question may have been answered when the same attempt comes again.
         if verdict.verdict != VerdictKind::Ask {
             self.decided.note(key, &call.via, attempt.clone(), &verdict);
