@@ -1,6 +1,8 @@
 //! How long all findings take, from nothing and after one edit: the growth curve, and the
 //! budgets of docs/performance.md. `cargo bench --bench conflicts`
 
+#![allow(clippy::expect_used)] // a bench may stop at what cannot happen
+
 use std::time::{Duration, Instant};
 
 use invar::{

@@ -12,7 +12,10 @@ use crate::{
         Checkpoint, Invariant, InvariantId, InvariantPatch, Layer, LetterCheck, NewInvariant,
         Scope, Severity, clean_text,
     },
-    rules::glob::{self, Glob},
+    rules::{
+        glob::{self, Glob},
+        hint::letter_forms,
+    },
 };
 
 /// The fields, in the order of `Tab`.
@@ -195,6 +198,27 @@ impl Editor {
     pub fn chosen_scope(&self) -> &Scope {
         // There is always a scope to choose: global.
         &self.scopes[self.scope.min(self.scopes.len() - 1)]
+    }
+
+    /// The letter check that says the same as the text, when it is prose that one can say.
+    pub fn letter_form(&self) -> Option<LetterCheck> {
+        let prose = matches!(self.layer, LayerChoice::Plain | LayerChoice::Judgment);
+        let forms = prose.then(|| letter_forms(&self.text.lines().join(" ")))?;
+        match forms.as_slice() {
+            [one] => Some(one.clone()),
+            _ => None,
+        }
+    }
+
+    /// Takes the letter check that was offered, with its pattern filled in.
+    pub fn take_letter_form(&mut self) {
+        let Some(check) = self.letter_form() else {
+            return;
+        };
+        self.layer = LayerChoice::of(&Layer::Letter(check.clone()));
+        let patterns: Vec<&str> = check.patterns().iter().map(String::as_str).collect();
+        self.patterns = area(&patterns);
+        self.focus = Field::Patterns;
     }
 
     fn pattern_lines(&self) -> Vec<String> {

@@ -21,7 +21,8 @@ use super::{
 use crate::{
     engine::{Call, EngineError, Reply, State, protocol::Snapshot},
     model::{
-        Event, Invariant, InvariantId, PhaseState, Plan, PlanId, ProjectName, Scope, ScopeKind,
+        Event, Invariant, InvariantId, Money, PhaseState, Plan, PlanId, ProjectName, Scope,
+        ScopeKind,
     },
     rules::{
         automaton::Surface,
@@ -152,6 +153,8 @@ pub struct Model {
     pub read_only: bool,
     /// The engine keeps copies of guarded files.
     pub can_put_back: bool,
+    /// What the checks of a plan and of a day may cost, where there is a judge.
+    pub judge_bounds: Option<(Money, Money)>,
     /// How many files the editor's patterns match, once they are counted.
     pub counted: Option<Counted>,
     judged: RefCell<Judged>,
@@ -209,6 +212,7 @@ impl Model {
             settings: Settings::default(),
             read_only: false,
             can_put_back: false,
+            judge_bounds: None,
             counted: None,
             judged: RefCell::new(Judged {
                 finder: Finder::new(Surface::unknown()),

@@ -353,6 +353,9 @@ pub struct ConflictsArgs {
     /// The plan: its id, a unique prefix, or @; by default the current one, else the project.
     #[arg(conflicts_with_all = ["scope", "global", "project", "action", "plan"])]
     pub of: Option<String>,
+    /// Ask the configured judge about each pair of statements, once; it may cost.
+    #[arg(long)]
+    pub judge: bool,
     #[command(flatten)]
     pub scope: ScopeArgs,
 }

@@ -26,8 +26,8 @@ use super::{
 };
 use crate::{
     model::{
-        Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Plan, PlanId, Remedy, Scope,
-        Transition, ViolationId,
+        Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Money, Plan, PlanId, Remedy,
+        Scope, Transition, ViolationId,
     },
     rules::{
         automaton::Witness,
@@ -289,6 +289,12 @@ impl Core {
     pub fn snapshot(&self) -> super::protocol::Snapshot {
         super::protocol::Snapshot {
             restores: self.trees.restores(),
+            judge_bounds: self.judge.kind.map(|_| {
+                (
+                    Money::of(self.judge.plan_bound),
+                    Money::of(self.judge.day_bound),
+                )
+            }),
             ..self
                 .state
                 .snapshot(self.built_in.iter().map(|k| k.invariant.clone()).collect())

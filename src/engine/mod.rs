@@ -9,6 +9,7 @@ pub mod client;
 pub mod config;
 pub mod core;
 pub mod handle;
+mod hook_call;
 pub mod host;
 pub mod judge;
 pub mod judging;

@@ -146,6 +146,7 @@ impl State {
             assents: self.assents.values().cloned().collect(),
             checks: self.judging.recent(),
             restores: false,
+            judge_bounds: None,
             breaches: self.breaches,
             built_in,
             recent: self.recent.iter().cloned().collect(),

@@ -5,6 +5,7 @@ pub mod conflict;
 pub mod filter;
 pub mod findings;
 pub mod glob;
+pub mod hint;
 pub mod letter;
 pub mod merge;
 pub mod normalise;

@@ -105,7 +105,7 @@ pub fn statement(text: &str) -> Option<Statement> {
         })
         .collect();
     // A dot inside a name stays, as in `Cargo.lock`.
-    let words: Vec<&str> = match lower.split_whitespace().any(|w| inner_dot(w)) {
+    let words: Vec<&str> = match lower.split_whitespace().any(inner_dot) {
         true => lower
             .split_whitespace()
             .map(|w| w.trim_matches(outer))

@@ -198,6 +198,7 @@ fn every_example_of_the_pages_runs() {
         "docs/invariants.md",
         "docs/scopes.md",
         "docs/conflicts.md",
+        "docs/judges.md",
         "docs/plans.md",
         "docs/records.md",
         "docs/guard.md",

@@ -453,3 +453,45 @@ fn a_command_judges_and_the_same_question_is_asked_once() {
     );
     assert_eq!(std::fs::read_to_string(&log).unwrap().lines().count(), 1);
 }
+
+#[test]
+fn a_meaning_is_asked_about_once_for_each_pair() {
+    let w = World::new();
+    let script = w.base.join("judge.sh");
+    let judge = "#!/bin/sh\nq=$(cat)\ncase \"$q\" in *'| Ship daily'*'| Freeze on Fridays'*) v=broken;; *) v=holds;; esac\necho \"{\\\"verdict\\\": \\\"$v\\\", \\\"reason\\\": \\\"a day is a day\\\"}\"\n";
+    std::fs::write(&script, judge).unwrap();
+    w.configure(&format!(
+        "[engine]\nautostart = false\n[judge]\nkind = \"command\"\ncommand = [\"sh\", \"{}\"]\n",
+        script.display()
+    ));
+    for text in ["Ship daily", "Freeze on Fridays", "Log all changes"] {
+        w.ok(&["add", text]);
+    }
+    let first = w.ok(&["conflicts", "--judge"]);
+    assert!(
+        first.stdout.contains("judged") && first.stdout.contains("a day is a day"),
+        "{}",
+        first.stdout
+    );
+    assert!(
+        first.stderr.contains("asked about 3 pairs"),
+        "{}",
+        first.stderr
+    );
+    let again = w.ok(&["conflicts", "--judge"]);
+    assert_eq!(again.stdout, first.stdout);
+    assert!(
+        again.stderr.contains("asked about 0 pairs"),
+        "{}",
+        again.stderr
+    );
+    // Nothing is blocked by it.
+    w.ok(&["plan", "use", "local/x"]);
+    w.ok(&["plan", "strategize"]);
+    let note = w.ok(&["add", "Do not touch tests/x.py"]);
+    assert!(
+        note.stderr.contains("invar add --untouched 'tests/x.py'"),
+        "{}",
+        note.stderr
+    );
+}

@@ -386,3 +386,20 @@ fn a_contradiction_is_settled_by_one_key_that_was_tried_before_it_is_offered() {
         "without the first one the second would still exclude the third"
     );
 }
+
+#[test]
+fn prose_that_a_check_can_say_becomes_one_with_a_key() {
+    let mut m = example();
+    press(&mut m, "a");
+    type_text(&mut m, "Never modify files outside src/");
+    press(&mut m, "ctrl-l");
+    let Some(Overlay::Editor(editor)) = m.overlays.last() else {
+        panic!("no editor");
+    };
+    let draft = editor.draft().unwrap();
+    assert_eq!(
+        draft.layer.letter().unwrap().sentence(),
+        "no edits outside src/**"
+    );
+    assert_eq!(editor.letter_form(), None, "it is one now");
+}

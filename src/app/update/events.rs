@@ -20,6 +20,7 @@ pub(super) fn take_snapshot(model: &mut Model, mut snapshot: Snapshot) {
     let built_in = std::mem::take(&mut snapshot.built_in);
     model.built_in = built_in.into_iter().map(Keyed::new).collect();
     model.can_put_back = snapshot.restores;
+    model.judge_bounds = snapshot.judge_bounds;
     let first = !std::mem::replace(&mut model.started, true);
     model.state = State::from_snapshot(snapshot);
     let seen = model.stream.rows.back().map_or(0, |r| r.seq);

@@ -131,6 +131,9 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
             if key.ctrl && key.code == KeyCode::Char('o') {
                 return vec![Effect::External(editor.text.lines().join("\n"))];
             }
+            if key.ctrl && key.code == KeyCode::Char('l') {
+                editor.take_letter_form();
+            }
             let save = key.ctrl && key.code == KeyCode::Char('s');
             if save && !editor.saving {
                 return match editor.save() {
@@ -162,6 +165,7 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
                 KeyCode::Esc => {
                     model.overlays.pop();
                 }
+                KeyCode::Char('l') if key.ctrl => {}
                 _ => editor.key(event),
             }
             let counted = model.counted.as_ref().map(|c| &c.patterns);

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     engine::{Call, Reply, protocol::EffectiveOf, state::project_root},
-    model::{Invariant, Scope},
+    model::{Invariant, InvariantId, Scope},
     rules::findings::{Finding, Kind},
 };
 
@@ -130,14 +130,40 @@ pub(super) fn conflicts(context: &mut Context, args: ConflictsArgs) -> Outcome {
             "proof": finding.proof, "witnesses": finding.witnesses,
         }));
     }
+    let mut notes = Vec::new();
+    if args.judge {
+        let asked = super::pairs::ask(context, &set.invariants)?;
+        let named = |id: InvariantId| set.invariants.iter().find(|i| i.id == id);
+        for (one, two, reason) in asked.found {
+            let (Some(one), Some(two)) = (named(one), named(two)) else {
+                continue;
+            };
+            rows.push(vec![
+                "judged".to_owned(),
+                one.scope.to_string(),
+                two.scope.to_string(),
+                reason.clone(),
+                format!("{} / {}", one.text, two.text),
+            ]);
+            conflicts.push(json!({
+                "kind": "judged", "invariants": [side(one), side(two)], "proof": reason,
+            }));
+        }
+        notes.push(format!(
+            "the judge was asked about {} pairs, for {}",
+            asked.asked, asked.cost
+        ));
+        notes.extend(asked.left);
+    }
     let text = match rows.is_empty() {
         true => "no conflicts\n".to_owned(),
         false => table(&["KIND", "WINNER", "LOSER", "WHY", "TEXT"], &rows),
     };
-    Ok(Done::new(
-        text,
-        json!({"plan_id": set.plan_id, "conflicts": conflicts}),
-    ))
+    let data = json!({"plan_id": set.plan_id, "conflicts": conflicts});
+    Ok(Done {
+        notes,
+        ..Done::new(text, data)
+    })
 }
 
 /// An invariant in short, as a side of a conflict.

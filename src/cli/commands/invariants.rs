@@ -23,6 +23,7 @@ use crate::{
         ProjectName, Scope, ScopeKind, Severity, visible,
     },
     rules::filter::{Filter, FilterMode},
+    rules::hint::letter_forms,
 };
 
 /// A scope as it was asked for; a plan is still a reference.
@@ -149,10 +150,40 @@ fn add(context: &mut Context, args: AddArgs) -> Outcome {
             );
             let mut done = Done::new(text, json!({"invariant": invariant}));
             done.notes = notes;
+            if matches!(invariant.layer, Layer::Plain | Layer::Judgment { .. }) {
+                done.notes.extend(letter_note(&invariant.text));
+            }
             Ok(done)
         }
         other => Err(unexpected(&other)),
     }
+}
+
+/// How a statement could be added as a letter invariant, when one can say it.
+fn letter_note(text: &str) -> Option<String> {
+    let forms = letter_forms(text);
+    let quoted = |p: &str| format!("'{}'", p.replace('\'', r"'\''"));
+    let commands: Vec<String> = forms
+        .iter()
+        .map(|check| match check {
+            LetterCheck::NoEditsOutside(patterns) => {
+                let all: Vec<String> = patterns
+                    .iter()
+                    .map(|p| format!("--no-edits-outside {}", quoted(p)))
+                    .collect();
+                format!("`invar add {}`", all.join(" "))
+            }
+            LetterCheck::Untouched(pattern) => {
+                format!("`invar add --untouched {}`", quoted(pattern))
+            }
+        })
+        .collect();
+    (!commands.is_empty()).then(|| {
+        format!(
+            "a letter invariant can say this, exactly and before every action: {}",
+            commands.join(" and ")
+        )
+    })
 }
 
 fn edit(context: &mut Context, args: EditArgs) -> Outcome {

@@ -8,6 +8,7 @@ mod doctor;
 mod files;
 mod install;
 mod invariants;
+mod pairs;
 mod plans;
 mod records;
 mod replay;

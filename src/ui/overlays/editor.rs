@@ -93,6 +93,14 @@ pub(super) fn draw(editor: &Editor, model: &Model, theme: &Theme, area: Rect, bu
                 put(buf, inner.x, y, inner.width, &line, theme.dim);
                 y += 1;
             }
+            if let Some(check) = editor.letter_form() {
+                let line = format!(
+                    "a check can say this, exactly and for free: {} (ctrl-l takes it)",
+                    check.sentence()
+                );
+                put(buf, inner.x, y, inner.width, &line, theme.accent);
+                y += 1;
+            }
             let conflicts = editor.draft().map(|d| model.draft_conflicts(&d));
             let lines = conflicts.unwrap_or_default();
             let lines = lines.iter().flat_map(|l| wrap(l, usize::from(inner.width)));

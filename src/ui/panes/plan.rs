@@ -5,7 +5,7 @@ use ratatui::{buffer::Buffer, layout::Rect, style::Style};
 use super::{Title, effective::strike_flag};
 use crate::{
     app::{Model, stream::clock},
-    model::{Phase, PhaseState, Plan},
+    model::{Money, Phase, PhaseState, Plan},
     ui::{text::put, theme::Theme},
 };
 
@@ -70,6 +70,18 @@ fn lines(model: &Model, plan: &Plan, theme: &Theme) -> Vec<(String, Style)> {
     out.push((String::new(), theme.text));
     let action = plan.action.as_ref().map_or("automatic", |a| a.as_str());
     out.push((action.to_owned(), theme.dim));
+    let spent = model.state.judging.spent_by(plan.id);
+    if let (Some((bound, _)), true) = (model.judge_bounds, spent.checks > 0) {
+        let (of, style) = match bound {
+            Money(0) => (String::new(), theme.dim),
+            bound if spent.money >= bound => (format!(" of {bound}: no more"), theme.bad),
+            bound => (format!(" of {bound}"), theme.dim),
+        };
+        out.push((
+            format!("judge {}: {}{of}", spent.checks, spent.money),
+            style,
+        ));
+    }
     let violations: Vec<_> = model.state.open_violations(plan.id).collect();
     for violation in violations {
         out.push((
