@@ -101,7 +101,7 @@ fn row(event: &Event) -> Option<StreamRow> {
             attempt, verdict, ..
         } => {
             let tone = match verdict.verdict {
-                VerdictKind::Warn => Tone::Warning,
+                VerdictKind::Warn | VerdictKind::Ask => Tone::Warning,
                 _ => Tone::Bad,
             };
             let breach = verdict.breaches.iter().max_by_key(|b| b.strike);
@@ -142,7 +142,11 @@ fn row(event: &Event) -> Option<StreamRow> {
                 _ => String::new(),
             };
             let why = breach.map(|b| b.text.clone()).unwrap_or_default();
-            let what = format!("{} after `{command}`", paths.join(" "));
+            // What a judge found follows no command.
+            let what = match command.is_empty() {
+                true => paths.join(" "),
+                false => format!("{} after `{command}`", paths.join(" ")),
+            };
             make(Tone::Bad, "found", what, why, strike)
         }
         EventKind::ChangeNotAttributed { path, text, .. } => make(

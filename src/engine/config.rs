@@ -264,7 +264,10 @@ impl Config {
         let Ok(table) = text.parse::<toml::Table>() else {
             return Vec::new();
         };
-        let own = toml::Table::try_from(Self::default()).unwrap_or_default();
+        let mut all = Self::default();
+        // Left out of what is written while there is no judge.
+        all.judge.kind = Some(JudgeKind::Command);
+        let own = toml::Table::try_from(all).unwrap_or_default();
         let mut known: Vec<String> = also.to_vec();
         names(&own, "", &mut known);
         let mut used = Vec::new();
@@ -362,6 +365,7 @@ mod tests {
         );
         assert!(unknown("[nonsense]\nx = 1\n")[0].contains("`nonsense.x` means nothing"));
         assert!(unknown("[ui]\n[engine]\nautostart = false\n").is_empty());
+        assert!(unknown("[judge]\nkind = \"openai\"\nkey_variable = \"KEY\"\n").is_empty());
         // What the screen reads is no fault here, whatever it holds.
         assert!(Config::parse("[ui]\nmouse = 3\n", Path::new("c.toml")).is_ok());
     }

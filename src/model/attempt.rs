@@ -102,9 +102,23 @@ impl Signature {
         Self(format!("command:{}", words.join(" ")))
     }
 
+    /// The signature of what a judge finds broken, whatever the actions were.
+    pub fn of_judgment(id: InvariantId) -> Self {
+        Self(format!("judgment:{id}"))
+    }
+
+    /// Whether it stands for what a judge found.
+    pub fn is_judgment(&self) -> bool {
+        self.0.starts_with("judgment:")
+    }
+
     /// The target without its kind, for people.
     pub fn target(&self) -> &str {
-        self.0.split_once(':').map_or(&self.0, |(_, target)| target)
+        match self.0.split_once(':') {
+            Some(("judgment", _)) => "the judge's verdict",
+            Some((_, target)) => target,
+            None => &self.0,
+        }
     }
 }
 
@@ -202,5 +216,19 @@ impl Verdict {
     /// Whether the attempt may happen.
     pub fn lets_through(&self) -> bool {
         matches!(self.verdict, VerdictKind::Allow | VerdictKind::Warn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_reads_without_its_kind() {
+        assert_eq!(Signature::of_path("src/a:b.rs").target(), "src/a:b.rs");
+        assert_eq!(Signature::of_command(" rm   x").target(), "rm x");
+        let judged = Signature::of_judgment(InvariantId(ulid::Ulid::nil()));
+        assert_eq!(judged.target(), "the judge's verdict");
+        assert!(judged.is_judgment() && !Signature::of_path("judgment:").is_judgment());
     }
 }

@@ -269,11 +269,11 @@ fn event_line(event: &Event) -> String {
                 .iter()
                 .map(|b| format!("{} breaks \"{}\"", b.path, b.text))
                 .collect();
-            format!(
-                "{} after `{command}`: {}",
-                verdict.verdict,
-                found.join(", ")
-            )
+            let after = match command.is_empty() {
+                true => String::new(),
+                false => format!(" after `{command}`"),
+            };
+            format!("{}{after}: {}", verdict.verdict, found.join(", "))
         }
         EventKind::CommandEnded { call, session, .. } => {
             format!("{} of {session}", call.as_deref().unwrap_or("all"))

@@ -265,7 +265,7 @@ impl Core {
     fn judged_broken(&mut self, plan: &Plan, invariant: &Invariant, reason: &str, out: &mut Batch) {
         let hit = Hit {
             index: 0,
-            signature: Signature(format!("judgment:{}", invariant.id)),
+            signature: Signature::of_judgment(invariant.id),
             shown: invariant.text.clone(),
             why: Some(format!("{JUDGED}{reason}")),
         };

@@ -268,7 +268,9 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
             field(&mut lines, theme, "plan", &plan_id.to_string());
             let who = format!("{agent}, session {session}");
             field(&mut lines, theme, "agent", &who);
-            field(&mut lines, theme, "after", command);
+            if !command.is_empty() {
+                field(&mut lines, theme, "after", command);
+            }
             told(&mut lines, theme, verdict);
         }
         EventKind::ChangeNotAttributed {

@@ -95,7 +95,7 @@ pub(super) fn draw(editor: &Editor, model: &Model, theme: &Theme, area: Rect, bu
             }
             if let Some(check) = editor.letter_form() {
                 let line = format!(
-                    "a check can say this, exactly and for free: {} (ctrl-l takes it)",
+                    "ctrl-l makes it a check, exact and for free: {}",
                     check.sentence()
                 );
                 put(buf, inner.x, y, inner.width, &line, theme.accent);

@@ -98,11 +98,12 @@ fn lines(model: &Model, plan: &Plan, theme: &Theme) -> Vec<(String, Style)> {
         .collect();
     strikes.sort_by_key(|s| std::cmp::Reverse((s.count, s.last_at)));
     for strike in strikes {
-        let line = format!(
-            "{} {}",
-            strike_flag(strike, theme),
-            strike.signature.target()
-        );
+        let text = model.state.invariants.get(&strike.invariant_id);
+        let target = match text.filter(|_| strike.signature.is_judgment()) {
+            Some(keyed) => keyed.invariant.text.as_str(),
+            None => strike.signature.target(),
+        };
+        let line = format!("{} {target}", strike_flag(strike, theme));
         out.push((
             line,
             if strike.count > 1 {
