@@ -219,7 +219,8 @@ fn row(event: &Event) -> Option<StreamRow> {
             let (tone, word) = match &assent.status {
                 AssentStatus::Waiting => (Tone::Warning, "asks"),
                 AssentStatus::Delegated => (Tone::Warning, "asked"),
-                AssentStatus::Approved { used: true, .. } => return None,
+                // It was used, which the attempt says.
+                AssentStatus::Approved { .. } if assent.let_at.is_some() => return None,
                 AssentStatus::Approved { .. } => (Tone::Good, "approved"),
                 AssentStatus::Refused { .. } => (Tone::Bad, "refused"),
             };

@@ -6,11 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use jiff::Timestamp;
-
 use crate::{
     model::{
-        Action, ActionName, Assent, AssentId, Attempt, Effect, Event, EventKind, Invariant,
+        Action, ActionName, Assent, AssentId, AssentStatus, Event, EventKind, Invariant,
         InvariantId, JournalEntry, Layer, LetterCheck, Origin, Plan, PlanChange, PlanId, Project,
         ProjectName, Running, Scope, Session, Strike, Verdict, VerdictKind, Violation, ViolationId,
     },
@@ -233,9 +231,7 @@ impl State {
                     && verdict.lets_through()
                     && let Some(session) = self.sessions.get_mut(&key)
                 {
-                    session.running.push(running(attempt, event.at));
-                    let surplus = session.running.len().saturating_sub(MAX_RUNNING);
-                    session.running.drain(..surplus);
+                    runs(session, Running::of(attempt, event.at));
                     rows.push(Row::Session(session.clone()));
                 }
                 rows
@@ -268,7 +264,21 @@ impl State {
             }
             EventKind::AssentChanged { assent } => {
                 self.assents.insert(assent.id, assent.clone());
-                vec![Row::Assent(assent.clone())]
+                let mut rows = vec![Row::Assent(assent.clone())];
+                // The person in front of the agent may let the command run at once.
+                let key = (assent.agent.clone(), assent.session.clone());
+                if assent.status == AssentStatus::Delegated
+                    && let Some(command) = assent.command.clone()
+                    && let Some(session) = self.sessions.get_mut(&key)
+                    && !session
+                        .running
+                        .iter()
+                        .any(|r| r.call.is_some() && r.call == command.call)
+                {
+                    runs(session, command);
+                    rows.push(Row::Session(session.clone()));
+                }
+                rows
             }
             EventKind::JudgeChecked { check } => {
                 let mut rows = vec![Row::Check(check.clone())];
@@ -407,18 +417,10 @@ impl State {
 /// How many commands of one session are kept in mind.
 const MAX_RUNNING: usize = 64;
 
-fn running(attempt: &Attempt, since: Timestamp) -> Running {
-    let command = attempt.effects.iter().find_map(|effect| match effect {
-        Effect::Opaque { command, .. } => Some(command.clone()),
-        _ => None,
-    });
-    Running {
-        call: attempt.call.clone(),
-        tool: attempt.tool.clone(),
-        command: command.unwrap_or_else(|| attempt.tool.clone()),
-        since,
-        background: attempt.background,
-    }
+fn runs(session: &mut Session, command: Running) {
+    session.running.push(command);
+    let surplus = session.running.len().saturating_sub(MAX_RUNNING);
+    session.running.drain(..surplus);
 }
 
 fn keyed<K: Ord, V>(values: Vec<V>, key: impl Fn(&V) -> K) -> BTreeMap<K, V> {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AssentId, InvariantId, PlanId, Signature};
+use super::{AssentId, InvariantId, PlanId, Running, Signature};
 
 /// What has become of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,15 @@ pub struct Assent {
     /// SHA-256 in hex over the whole of what the tool was given.
     pub digest: String,
     pub asked_at: Timestamp,
+    /// The agent's name of the call that asked last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The command that runs once it is let through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Running>,
+    /// When the change was let through last, or left to the agent's own prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub let_at: Option<Timestamp>,
     #[serde(flatten)]
     pub status: AssentStatus,
 }
@@ -58,11 +67,106 @@ impl Assent {
         self.status == AssentStatus::Waiting
     }
 
-    /// Whether a person let the change be made, now or before.
-    pub fn was_given(&self) -> bool {
-        matches!(
-            self.status,
-            AssentStatus::Approved { .. } | AssentStatus::Delegated
-        )
+    /// Whether a person let the change be made that happened at `change`, in nanoseconds, while
+    /// the commands `ran` ran, the one that started last at the end. One approval is for one
+    /// change: what another command does to the same file later is not covered by it.
+    pub fn covers(&self, change: i128, ran: &[&Running]) -> bool {
+        let approved = matches!(self.status, AssentStatus::Approved { .. });
+        let Some(let_at) = self
+            .let_at
+            .filter(|_| approved || self.status == AssentStatus::Delegated)
+        else {
+            return false;
+        };
+        let let_at = let_at.as_nanosecond();
+        let Some(blamed) = ran.last() else {
+            return let_at <= change + SLACK_NANOS;
+        };
+        if self.call.is_some() && ran.iter().any(|r| r.call == self.call) {
+            return true;
+        }
+        // By a call beside the command. What the person said to the agent's own prompt is not
+        // known, so that a command that surely is another one is not excused by it.
+        let other = self.call.is_some() && blamed.call.is_some();
+        let slack = if other { 0 } else { SLACK_NANOS };
+        let meanwhile = let_at + slack >= blamed.since.as_nanosecond();
+        meanwhile && (approved || !other || blamed.background)
+    }
+}
+
+/// File systems tell time in ticks, and a little behind the clock.
+pub const SLACK_NANOS: i128 = 50_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    fn command(call: &str, since: i64) -> Running {
+        Running {
+            call: Some(call.into()),
+            tool: "Bash".into(),
+            command: "make".into(),
+            since: at(since),
+            background: false,
+        }
+    }
+
+    #[test]
+    fn an_assent_covers_its_own_change_and_no_later_one() {
+        let approved = AssentStatus::Approved {
+            by: "a person".into(),
+            answered_at: at(9),
+            for_plan: false,
+            used: true,
+        };
+        let assent = |status: &AssentStatus, let_at: Option<i64>| Assent {
+            id: AssentId(ulid::Ulid::nil()),
+            plan_id: PlanId(ulid::Ulid::nil()),
+            invariant_id: InvariantId(ulid::Ulid::nil()),
+            text: "x".into(),
+            agent: "a".into(),
+            session: "s".into(),
+            tool: "Write".into(),
+            signature: Signature::of_path("db/x"),
+            path: "db/x".into(),
+            change: String::new(),
+            digest: String::new(),
+            asked_at: at(8),
+            call: Some("write".into()),
+            command: None,
+            let_at: let_at.map(at),
+            status: status.clone(),
+        };
+        let when = |seconds: i64| at(seconds).as_nanosecond();
+        let asked = &AssentStatus::Delegated;
+        for (status, let_at, ran, covered) in [
+            // Nobody's command ran: it is the change itself.
+            (&approved, Some(10), vec![], true),
+            (asked, Some(10), vec![], true),
+            (&approved, None, vec![], false),
+            (&AssentStatus::Waiting, Some(10), vec![], false),
+            // The command that asked.
+            (asked, Some(10), vec![command("write", 10)], true),
+            (
+                asked,
+                Some(10),
+                vec![command("write", 10), command("other", 11)],
+                true,
+            ),
+            // A later command.
+            (&approved, Some(10), vec![command("script", 11)], false),
+            (asked, Some(10), vec![command("script", 11)], false),
+            // A command that ran already.
+            (&approved, Some(10), vec![command("server", 5)], true),
+            (asked, Some(10), vec![command("script", 5)], false),
+        ] {
+            let ran: Vec<&Running> = ran.iter().collect();
+            let given = assent(status, let_at).covers(when(12), &ran);
+            assert_eq!(given, covered, "{status:?} {let_at:?} {ran:?}");
+        }
     }
 }

@@ -14,7 +14,7 @@ mod scope;
 mod text;
 mod words;
 
-pub use assent::{Assent, AssentStatus};
+pub use assent::{Assent, AssentStatus, SLACK_NANOS};
 pub use attempt::{Attempt, Breach, Change, Effect, Signature, Strike, Verdict, VerdictKind};
 pub use event::{Event, EventKind, GENESIS_HASH, PlanChange};
 pub use ids::{AssentId, CheckId, DecisionId, InvariantId, PlanId, ViolationId};

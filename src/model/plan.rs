@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{ActionName, InvariantId, PlanId, ProjectName, Signature, words::words};
+use super::{
+    ActionName, Attempt, Effect, InvariantId, PlanId, ProjectName, Signature, words::words,
+};
 
 /// Where a plan stands in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -195,6 +197,23 @@ pub struct Running {
     /// It goes on after its call has been answered.
     #[serde(default)]
     pub background: bool,
+}
+
+impl Running {
+    /// The command of an attempt that was let through at `since`.
+    pub fn of(attempt: &Attempt, since: Timestamp) -> Self {
+        let command = attempt.effects.iter().find_map(|effect| match effect {
+            Effect::Opaque { command, .. } => Some(command.clone()),
+            _ => None,
+        });
+        Self {
+            call: attempt.call.clone(),
+            tool: attempt.tool.clone(),
+            command: command.unwrap_or_else(|| attempt.tool.clone()),
+            since,
+            background: attempt.background,
+        }
+    }
 }
 
 impl Session {

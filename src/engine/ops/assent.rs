@@ -14,7 +14,7 @@ use super::super::{
 use crate::{
     model::{
         Assent, AssentId, AssentStatus, Attempt, Breach, Change, EventKind, InvariantId, PlanId,
-        Session, Signature,
+        Running, Session, Signature,
     },
     rules::normalise::Keyed,
     store::Batch,
@@ -41,6 +41,8 @@ impl Core {
         out: &mut Batch,
     ) -> Given {
         let change = attempt.change.clone().unwrap_or_else(|| described(attempt));
+        let now = Timestamp::now();
+        let command = attempt.may_write.then(|| Running::of(attempt, now));
         let (mut waiting, mut refused, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         for (keyed, hit) in hits {
             let invariant = &keyed.invariant;
@@ -51,8 +53,11 @@ impl Core {
                     && a.digest == change.digest
             });
             match known.map(|a| (a, &a.status)) {
-                Some((_, AssentStatus::Approved { for_plan: true, .. })) => {}
-                Some((a, AssentStatus::Approved { used: false, .. })) => spent.push(a.clone()),
+                Some((
+                    a,
+                    AssentStatus::Approved { for_plan: true, .. }
+                    | AssentStatus::Approved { used: false, .. },
+                )) => spent.push(a.clone()),
                 Some((_, AssentStatus::Refused { reason, .. })) => {
                     let why = format!("a person refused it: {reason}");
                     let hit = Hit {
@@ -62,8 +67,24 @@ impl Core {
                     let nonce = attempt.nonce.as_deref();
                     refused.push(self.breach(session.plan, nonce, invariant, hit));
                 }
-                Some((a, AssentStatus::Waiting | AssentStatus::Delegated)) => {
+                Some((a, AssentStatus::Waiting)) if a.call == attempt.call => {
                     waiting.push(a.clone());
+                }
+                // Asked again.
+                Some((a, AssentStatus::Waiting | AssentStatus::Delegated)) => {
+                    let assent = Assent {
+                        call: attempt.call.clone(),
+                        command: command.clone(),
+                        status: AssentStatus::Waiting,
+                        ..a.clone()
+                    };
+                    self.emit(
+                        out,
+                        EventKind::AssentChanged {
+                            assent: assent.clone(),
+                        },
+                    );
+                    waiting.push(assent);
                 }
                 Some((_, AssentStatus::Approved { .. })) | None => {
                     let assent = Assent {
@@ -78,7 +99,10 @@ impl Core {
                         path: hit.shown,
                         change: change.shown.clone(),
                         digest: change.digest.clone(),
-                        asked_at: Timestamp::now(),
+                        asked_at: now,
+                        call: attempt.call.clone(),
+                        command: command.clone(),
+                        let_at: None,
                         status: AssentStatus::Waiting,
                     };
                     self.emit(
@@ -98,27 +122,31 @@ impl Core {
             return Given::Waiting(waiting);
         }
         for mut assent in spent {
-            if let AssentStatus::Approved { used, .. } = &mut assent.status {
-                *used = true;
+            if let AssentStatus::Approved { used, for_plan, .. } = &mut assent.status {
+                *used = !*for_plan;
             }
+            assent.call = attempt.call.clone();
+            assent.let_at = Some(now);
             self.emit(out, EventKind::AssentChanged { assent });
         }
         Given::Yes
     }
 
-    /// Whether a person let a change of that path be made in the plan, for an invariant that
-    /// asks for assent.
+    /// Whether a person let the change of that path be made, in `plan` or in any, for an
+    /// invariant that asks for assent. `at` is when it happened, and `ran` the commands that ran
+    /// then.
     pub(super) fn had_assent(
         &self,
-        plan: PlanId,
-        invariant: InvariantId,
-        signature: &Signature,
+        plan: Option<PlanId>,
+        (invariant, signature): (InvariantId, &Signature),
+        at: i64,
+        ran: &[&Running],
     ) -> bool {
         self.state.assents.values().any(|a| {
-            a.plan_id == plan
+            plan.is_none_or(|p| a.plan_id == p)
                 && a.invariant_id == invariant
                 && a.signature == *signature
-                && a.was_given()
+                && a.covers(i128::from(at), ran)
         })
     }
 
@@ -187,6 +215,7 @@ impl Core {
                 continue;
             };
             assent.status = AssentStatus::Delegated;
+            assent.let_at = Some(Timestamp::now());
             self.emit(out, EventKind::AssentChanged { assent });
         }
         Reply::Done

@@ -24,13 +24,11 @@ use super::{
 use crate::{
     model::{
         Attempt, Breach, EventKind, FoundChange, Invariant, Layer, Origin, PlanId, Running,
-        Session, Severity, Verdict, VerdictKind, Violation, ViolationId, ViolationStatus,
+        SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation, ViolationId,
+        ViolationStatus,
     },
     store::Batch,
 };
-
-/// File systems tell time in ticks, and a little behind the clock.
-const SLACK_NANOS: i128 = 50_000_000;
 
 /// Files that the agent itself writes beside its tools, when a person answers its questions.
 const AGENTS_OWN: [&str; 1] = [".claude/settings.local.json"];
@@ -139,9 +137,11 @@ impl Core {
                         continue;
                     };
                     let key = (owner.agent.clone(), owner.session.clone());
+                    let ran: Vec<&Running> = ran_then(&owner, change.at).collect();
                     for (hit, invariant) in self.broken_by_change(&compiled, &root, &change) {
                         let asks = matches!(invariant.layer, Layer::Assent { .. });
-                        if asks && self.had_assent(plan, invariant.id, &hit.signature) {
+                        let asked = (invariant.id, &hit.signature);
+                        if asks && self.had_assent(Some(plan), asked, change.at, &ran) {
                             continue;
                         }
                         let entry = by_owner.entry(key.clone()).or_default();
@@ -231,11 +231,10 @@ impl Core {
 
     /// The session whose command ran when the change happened; the one that asks first.
     fn owner(&self, root: &Path, own: &Key, change: &Change) -> Option<Session> {
-        let ran_then =
-            |s: &&Session| s.root == root && s.running.iter().any(|r| started_before(r, change.at));
-        let asking = self.state.sessions.get(own).filter(ran_then);
+        let acted = |s: &&Session| s.root == root && ran_then(s, change.at).next().is_some();
+        let asking = self.state.sessions.get(own).filter(acted);
         asking
-            .or_else(|| self.state.sessions.values().find(ran_then))
+            .or_else(|| self.state.sessions.values().find(acted))
             .cloned()
     }
 
@@ -302,7 +301,12 @@ impl Core {
         };
         let compiled = Compiled::of(root, letters, set);
         let broken = self.broken_by_change(&compiled, &session.root, change);
-        if let Some((hit, invariant)) = broken.into_iter().next() {
+        let unasked = |(hit, invariant): &(Hit, Invariant)| {
+            let asks = matches!(invariant.layer, Layer::Assent { .. });
+            let asked = (invariant.id, &hit.signature);
+            !(asks && self.had_assent(None, asked, change.at, &[]))
+        };
+        if let Some((hit, invariant)) = broken.into_iter().find(unasked) {
             self.emit(
                 out,
                 EventKind::ChangeNotAttributed {
@@ -327,12 +331,9 @@ impl Core {
             return;
         };
         let plan = session.plan;
-        let last = session.running.iter().rev();
         let at = found.iter().map(|(c, _, _)| c.at).min().unwrap_or_default();
-        let command = last
-            .clone()
-            .find(|r| started_before(r, at))
-            .map_or_else(String::new, |r| r.command.clone());
+        let blamed = ran_then(&session, at).last();
+        let command = blamed.map_or_else(String::new, |r| r.command.clone());
         let mut breaches = Vec::new();
         let mut violations = Vec::new();
         for (change, hit, invariant) in found {
@@ -487,6 +488,12 @@ impl Core {
             }
         }
     }
+}
+
+/// The commands of a session that ran when a file changed; the last of them is blamed.
+fn ran_then(session: &Session, at: i64) -> impl Iterator<Item = &Running> {
+    let all = session.running.iter();
+    all.filter(move |r| started_before(r, at))
 }
 
 fn started_before(running: &Running, at: i64) -> bool {

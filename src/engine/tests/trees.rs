@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 
 use super::*;
-use crate::model::{EventKind, Violation};
+use crate::{
+    engine::protocol::Answer,
+    model::{EventKind, Layer, Violation},
+};
 
 /// `src/**` may be edited, `tests/spec.py` is untouched, `*.log` is ignored by git.
 fn guarded(restore: bool) -> World {
@@ -390,4 +393,74 @@ fn the_end_of_a_turn_ends_its_commands() {
         |e| matches!(&e.kind, EventKind::ChangeFound { command, .. } if command == "./interrupted"),
     );
     assert!(!blamed);
+}
+
+/// The project with changes of `src/db/**` for a person to approve, and an attempt to write there.
+fn assented() -> (World, Attempt) {
+    let mut w = guarded(false);
+    let layer = Layer::Assent {
+        when: vec!["src/db/**".into()],
+    };
+    w.add(NewInvariant {
+        layer,
+        ..NewInvariant::plain(project(), "a person approves each schema change")
+    });
+    w.use_plan("local/work");
+    w.hook("s", HookEvent::SessionStart);
+    fs::create_dir(w.root.join("src/db")).unwrap();
+    let attempt = Attempt {
+        tool: "Write".into(),
+        call: Some("write".into()),
+        ..w.attempt_on("src/db/x.sql")
+    };
+    (w, attempt)
+}
+
+fn delegated(w: &mut World, attempt: &Attempt) {
+    let asked = w.hook("s", HookEvent::Attempt(attempt.clone()));
+    assert_eq!(asked.verdict.verdict, VerdictKind::Ask, "{asked:?}");
+    let ids = asked.waiting;
+    w.call(Call::AssentsDelegated { ids }).unwrap();
+}
+
+#[test]
+fn an_assent_does_not_cover_what_a_later_command_does_to_the_file() {
+    // The agent's own prompt asked, and nobody knows what the person said.
+    let (mut w, attempt) = assented();
+    delegated(&mut w, &attempt);
+    let found = run(&mut w, "s", "./fix.sh", "echo drop > src/db/x.sql");
+    assert_eq!(found.verdict.verdict, VerdictKind::Deny, "{found:?}");
+
+    // A person approved one content, which was written.
+    let (mut w, attempt) = assented();
+    let asked = w.hook("s", HookEvent::Attempt(attempt.clone()));
+    let answer = Call::AssentAnswer {
+        id: asked.waiting[0].to_string(),
+        by: "a person".into(),
+        answer: Answer::Approve { for_plan: false },
+    };
+    w.call(answer).unwrap();
+    let allowed = w.hook("s", HookEvent::Attempt(attempt));
+    assert_eq!(allowed.verdict.verdict, VerdictKind::Allow);
+    person(&w, "echo create > src/db/x.sql");
+    w.hook("s", HookEvent::Stopped { turn: true });
+    let not_attributed = |k: &EventKind| matches!(k, EventKind::ChangeNotAttributed { .. });
+    assert_eq!(recent(&w, not_attributed), 0, "it was approved");
+    let found = run(&mut w, "s", "./fix.sh", "echo drop > src/db/x.sql");
+    assert_eq!(found.verdict.verdict, VerdictKind::Deny, "{found:?}");
+    assert_eq!(open(&w).len(), 1);
+}
+
+#[test]
+fn a_command_that_the_agents_prompt_let_run_is_watched() {
+    let (mut w, _) = assented();
+    let command = bash(&w, "c1", "echo x > src/db/x.sql && make");
+    delegated(&mut w, &command);
+    person(&w, "echo x > src/db/x.sql; echo 0 > tests/spec.py");
+    let found = w.hook("s", HookEvent::Ran(command));
+    let paths: Vec<_> = found.verdict.breaches.iter().map(|b| &b.path).collect();
+    assert!(
+        paths.iter().all(|p| *p == "tests/spec.py") && !paths.is_empty(),
+        "only what the person was not asked about: {paths:?}"
+    );
 }
