@@ -200,12 +200,15 @@ fn an_edit_is_judged_and_what_is_broken_is_told_and_blocks() {
         "{told}"
     );
     assert_eq!(w.run(&["plan", "apply", "@"]).code, 3);
+    let state = || w.data(&["plan", "list"])["plans"][0]["state"].clone();
+    assert_eq!(state(), "blocked");
     // Put right: a check that holds ends the violation.
     write(&w, "small again");
     wait_for_checks(&w, 3);
     wait_for("the end of the violation", || {
         (w.data(&["violations"])["violations"][0]["status"] == "corrected").then_some(())
     });
+    assert_eq!(state(), "queued", "nobody has to try again to see it");
     assert_eq!(w.run(&["plan", "apply", "@"]).code, 0);
 }
 

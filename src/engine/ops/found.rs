@@ -24,8 +24,7 @@ use super::{
 use crate::{
     model::{
         Attempt, Breach, EventKind, FoundChange, Invariant, Layer, Origin, PlanId, Running,
-        SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation, ViolationId,
-        ViolationStatus,
+        SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation,
     },
     store::Batch,
 };
@@ -176,16 +175,6 @@ impl Core {
             self.correct(violation.clone(), "the file was put back", out);
         }
         !open.is_empty()
-    }
-
-    fn correct(&mut self, mut violation: Violation, by: &str, out: &mut Batch) {
-        violation.status = ViolationStatus::Corrected {
-            resolved_at: Timestamp::now(),
-            by: by.to_owned(),
-        };
-        let plan_id = violation.plan_id;
-        self.emit(out, EventKind::CorrectionApplied { plan_id, violation });
-        self.reconcile_after_correction(plan_id, out);
     }
 
     /// A person asks for a file to be put back.
@@ -400,28 +389,13 @@ impl Core {
             self.trees.hash(root, &change.path) == change.before
         };
         let shown = change.path.to_string_lossy();
-        let violation = Violation {
-            id: ViolationId(self.new_id()),
-            plan_id,
-            invariant_id: invariant.id,
-            violated_text: invariant.text.clone(),
-            severity: invariant.severity,
-            details: format!("{shown} was changed by `{}`", one_line(command)),
-            at: Timestamp::now(),
-            status: ViolationStatus::Open,
-            found: Some(FoundChange {
-                root: root.to_owned(),
-                path: change.path.clone(),
-                before: change.before.map(|h| hex(&h)),
-            }),
+        let details = format!("{shown} was changed by `{}`", one_line(command));
+        let found = FoundChange {
+            root: root.to_owned(),
+            path: change.path.clone(),
+            before: change.before.map(|h| hex(&h)),
         };
-        self.emit(
-            out,
-            EventKind::InvariantViolated {
-                plan_id,
-                violation: violation.clone(),
-            },
-        );
+        let violation = self.violated(plan_id, invariant, details, Some(found), out);
         if restored {
             self.correct(violation, "invar put the file back", out);
         }

@@ -18,8 +18,7 @@ use super::{
 use crate::{
     model::{
         CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Layer,
-        Money, Plan, PlanId, Signature, Verdict, VerdictKind, Violation, ViolationId,
-        ViolationStatus,
+        Money, Plan, PlanId, Signature, Verdict, VerdictKind, Violation,
     },
     store::Batch,
 };
@@ -286,26 +285,8 @@ impl Core {
                 },
             },
         );
-        let known = self.judged_violation(plan.id, invariant.id);
-        if known.is_none() {
-            let violation = Violation {
-                id: ViolationId(self.new_id()),
-                plan_id: plan.id,
-                invariant_id: invariant.id,
-                violated_text: invariant.text.clone(),
-                severity: invariant.severity,
-                details: format!("{JUDGED}{reason}"),
-                at: Timestamp::now(),
-                status: ViolationStatus::Open,
-                found: None,
-            };
-            self.emit(
-                out,
-                EventKind::InvariantViolated {
-                    plan_id: plan.id,
-                    violation,
-                },
-            );
+        if self.judged_violation(plan.id, invariant.id).is_none() {
+            self.violated(plan.id, invariant, format!("{JUDGED}{reason}"), None, out);
         }
         if kind == VerdictKind::Halt && !plan.is_halted() {
             self.halt(plan.id, &breaches, out);
@@ -321,18 +302,8 @@ impl Core {
 
     fn judged_to_hold(&mut self, plan: &Plan, invariant: &Invariant, out: &mut Batch) {
         self.under_way.sent_back.remove(&(plan.id, invariant.id));
-        if let Some(mut violation) = self.judged_violation(plan.id, invariant.id) {
-            violation.status = ViolationStatus::Corrected {
-                resolved_at: Timestamp::now(),
-                by: "the judge".to_owned(),
-            };
-            self.emit(
-                out,
-                EventKind::CorrectionApplied {
-                    plan_id: plan.id,
-                    violation,
-                },
-            );
+        if let Some(violation) = self.judged_violation(plan.id, invariant.id) {
+            self.corrected(violation, "the judge", out);
         }
     }
 

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::super::{EngineError, Reply, core::Core, protocol::PlanRef};
 use crate::{
     model::{
-        EventKind, InvariantId, Origin, Severity, Violation, ViolationId, ViolationStatus,
-        clean_text,
+        EventKind, FoundChange, Invariant, InvariantId, Origin, PlanId, Severity, Violation,
+        ViolationId, ViolationStatus, clean_text,
     },
     store::Batch,
 };
@@ -51,27 +51,57 @@ impl Core {
             if known {
                 continue;
             }
-            let violation = Violation {
-                id: ViolationId(self.new_id()),
-                plan_id: plan.id,
-                invariant_id: invariant.id,
-                violated_text: invariant.text.clone(),
-                severity: invariant.severity,
-                details: details.clone(),
-                at: Timestamp::now(),
-                status: ViolationStatus::Open,
-                found: None,
-            };
-            self.emit(
-                out,
-                EventKind::InvariantViolated {
-                    plan_id: plan.id,
-                    violation,
-                },
-            );
+            self.violated(plan.id, &invariant, details.clone(), None, out);
         }
         let (result, _) = self.reconcile(&plan, None, out);
         Ok(Reply::Reconciled(Box::new(result)))
+    }
+
+    /// Opens a violation of an invariant in a plan.
+    pub(super) fn violated(
+        &mut self,
+        plan_id: PlanId,
+        invariant: &Invariant,
+        details: String,
+        found: Option<FoundChange>,
+        out: &mut Batch,
+    ) -> Violation {
+        let violation = Violation {
+            id: ViolationId(self.new_id()),
+            plan_id,
+            invariant_id: invariant.id,
+            violated_text: invariant.text.clone(),
+            severity: invariant.severity,
+            details,
+            at: Timestamp::now(),
+            status: ViolationStatus::Open,
+            found,
+        };
+        self.emit(
+            out,
+            EventKind::InvariantViolated {
+                plan_id,
+                violation: violation.clone(),
+            },
+        );
+        violation
+    }
+
+    /// Ends an open violation, and looks again at what it blocked.
+    pub(super) fn correct(&mut self, violation: Violation, by: &str, out: &mut Batch) {
+        let plan_id = violation.plan_id;
+        self.corrected(violation, by, out);
+        self.reconcile_after_correction(plan_id, out);
+    }
+
+    /// Ends an open violation; what it blocked is to be looked at again.
+    pub(super) fn corrected(&mut self, mut violation: Violation, by: &str, out: &mut Batch) {
+        violation.status = ViolationStatus::Corrected {
+            resolved_at: Timestamp::now(),
+            by: by.to_owned(),
+        };
+        let plan_id = violation.plan_id;
+        self.emit(out, EventKind::CorrectionApplied { plan_id, violation });
     }
 
     pub(crate) fn resolve_violation(
