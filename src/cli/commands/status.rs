@@ -87,7 +87,7 @@ pub(super) fn status(context: &mut Context) -> Outcome {
         return Ok(Done::new(format!("{project}: no plan\n"), data));
     };
     let text = format!(
-        "{project}: plan {} {} {}, {} with strikes, {} open violations\n",
+        "{project}: plan {} {} {}, strikes: {}, open violations: {}\n",
         s.plan.id.short(),
         s.plan.phase,
         s.plan.state,
