@@ -224,6 +224,10 @@ fn an_agent_that_says_that_it_is_done_is_sent_back_until_a_person_decides() {
         first["reason"].as_str().unwrap().contains("too much"),
         "{first}"
     );
+    assert!(
+        first["reason"].as_str().unwrap().contains("Put it right"),
+        "{first}"
+    );
     write(&w, "y");
     let second = stop(&w);
     assert_eq!(second.stdout, "", "once is enough, by the configuration");

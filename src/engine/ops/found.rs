@@ -434,9 +434,21 @@ impl Core {
             return halt;
         }
         let kind = verdict_of(&breaches).max(halt.verdict);
+        // What a judge found is to be put right; what a command changed is to be left alone.
+        let (judged, found): (Vec<_>, Vec<_>) = breaches
+            .iter()
+            .cloned()
+            .partition(|b| b.signature.is_judgment());
+        let mut parts = Vec::new();
+        if !judged.is_empty() {
+            parts.push(message::judged(kind, plan, &judged));
+        }
+        if !found.is_empty() {
+            parts.push(message::found(kind, "", plan, &found));
+        }
         Verdict {
             verdict: kind,
-            reason: message::found(kind, "", plan, &breaches),
+            reason: parts.join("\n\n"),
             breaches,
         }
     }
