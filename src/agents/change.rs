@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::model::Change;
+use crate::model::{Change, hex};
 
 /// How much of it is shown; the digest covers all of it.
 const MAX_SHOWN: usize = 6_000;
@@ -39,7 +39,7 @@ pub(super) fn of(tool: &str, input: &Value) -> Change {
     hash.update(tool.as_bytes());
     hash.update([0]);
     hash.update(input.to_string().as_bytes());
-    let digest = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+    let digest = hex(&hash.finalize());
     let mut shown = String::new();
     show(input, &mut shown);
     if let Some((at, _)) = shown.char_indices().nth(MAX_SHOWN) {

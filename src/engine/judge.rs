@@ -3,10 +3,8 @@
 //! connections away from the engine. Runs beside the engine's loop.
 
 use std::{
-    io::{Read, Write},
     path::PathBuf,
     process::{Command, Stdio},
-    sync::mpsc,
     time::{Duration, Instant},
 };
 
@@ -15,9 +13,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::config::{JudgeConfig, JudgeKind};
+use super::{
+    child::{self, Fault},
+    config::{JudgeConfig, JudgeKind},
+};
 use crate::model::{
-    CheckId, CheckOutcome, InvariantId, JudgeAnswer, JudgeCheck, JudgedAction, Money, PlanId,
+    CheckId, CheckOutcome, InvariantId, JudgeAnswer, JudgeCheck, JudgedAction, Money, PlanId, hex,
 };
 
 /// Counted up whenever the prompt changes, so that old answers do not count for the new one.
@@ -25,8 +26,8 @@ pub const PROMPT_VERSION: u32 = 1;
 
 const PROMPT: &str = include_str!("../../assets/judge/prompt.md");
 
-/// The most that is read of an answer.
-const MAX_ANSWER: u64 = 1 << 20;
+/// How much longer a judge may take than it was told, so that it can say itself that it was late.
+const SPARE: Duration = Duration::from_secs(2);
 
 /// The longest reason that is kept.
 const MAX_REASON: usize = 2_000;
@@ -73,7 +74,7 @@ pub fn digest(config: &JudgeConfig, clause: &str, actions: &[JudgedAction]) -> S
     for action in actions {
         hash.update(line_of(action));
     }
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 fn line_of(action: &JudgedAction) -> String {
@@ -269,51 +270,24 @@ fn call(question: &Value, config: &JudgeConfig) -> Result<String, String> {
         }
         None => return Err("no judge is configured".into()),
     };
-    let mut child = Command::new(&program)
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|e| format!("the judge {} cannot be run: {e}", program.display()))?;
-    let pid = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let text = question.to_string();
-    std::thread::spawn(move || {
-        // One that does not read is judged by its answer.
-        let _ = stdin.map(|mut stdin| stdin.write_all(text.as_bytes()));
-    });
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut out = Vec::new();
-        let read = stdout.map(|s| s.take(MAX_ANSWER).read_to_end(&mut out));
-        let status = child.wait();
-        let _ = sender.send((read, out, status));
-    });
+    let mut command = Command::new(&program);
+    command.args(args).stderr(Stdio::null());
     let limit = Duration::from_secs(config.timeout_seconds.into()) * (config.retries + 1);
-    match receiver.recv_timeout(limit + Duration::from_secs(2)) {
-        Ok((_, out, Ok(status))) => {
-            let text = String::from_utf8_lossy(&out).into_owned();
-            match status.success() || !text.trim().is_empty() {
+    let program = program.display();
+    match child::run(&mut command, question.to_string(), limit + SPARE) {
+        Ok(ran) => {
+            let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+            match ran.status.success() || !text.trim().is_empty() {
                 true => Ok(text),
-                false => Err(format!(
-                    "the judge {} ended with {status}",
-                    program.display()
-                )),
+                false => Err(format!("the judge {program} ended with {}", ran.status)),
             }
         }
-        Ok((_, _, Err(e))) => Err(format!("the judge could not be awaited: {e}")),
-        Err(_) => {
-            if let Some(pid) = pid {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-            }
-            Err(format!(
-                "the judge did not answer within {} seconds",
-                limit.as_secs()
-            ))
-        }
+        Err(Fault::Start(e)) => Err(format!("the judge {program} cannot be run: {e}")),
+        Err(Fault::Wait(e)) => Err(format!("the judge could not be awaited: {e}")),
+        Err(Fault::Late) => Err(format!(
+            "the judge did not answer within {} seconds",
+            limit.as_secs()
+        )),
     }
 }
 

@@ -74,8 +74,8 @@ impl Judging {
         rows
     }
 
-    /// Takes in a check; the rows that change.
-    pub fn put(&mut self, check: JudgeCheck) -> Vec<Row> {
+    /// Takes in a check.
+    pub fn put(&mut self, check: JudgeCheck) {
         if check.outcome != CheckOutcome::Failed {
             let read = self
                 .read
@@ -100,7 +100,6 @@ impl Judging {
             self.recent.pop_front();
         }
         self.recent.push_back(check);
-        Vec::new()
     }
 
     /// The actions of a plan after an event, oldest first.

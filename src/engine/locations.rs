@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::EngineError;
+use crate::model::hex;
 
 /// The longest path that a Unix socket may have on all systems, with room to spare.
 const SOCKET_PATH_MAX: usize = 100;
@@ -90,7 +91,7 @@ fn absolute(path: &Path) -> Result<PathBuf, EngineError> {
 /// In the runtime folder when there is one, else beside the store, else in the temporary folder.
 fn socket_path(store: &Path, runtime: Option<&Path>) -> PathBuf {
     let hash = Sha256::digest(store.as_os_str().as_encoded_bytes());
-    let name: String = hash[..8].iter().map(|b| format!("{b:02x}")).collect();
+    let name: String = hex(&hash[..8]);
     let candidates = [
         runtime
             .filter(|r| r.is_dir())

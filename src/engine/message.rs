@@ -2,7 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::model::{Assent, Breach, Invariant, LetterCheck, PlanId, Scope, VerdictKind, visible};
+use crate::model::{
+    Assent, Breach, Invariant, LetterCheck, PlanId, Scope, VerdictKind, hex, visible,
+};
 
 /// What may be done instead of breaking a check.
 pub fn allowed_instead(check: &LetterCheck) -> String {
@@ -146,10 +148,7 @@ pub fn digest(effective: &[&Invariant]) -> String {
         hash.update(invariant.text.as_bytes());
         hash.update(format!("\0{:?}\0", invariant.layer));
     }
-    hash.finalize()[..8]
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect()
+    hex(&hash.finalize()[..8])
 }
 
 /// What a model is told in a running session, after the set has changed.

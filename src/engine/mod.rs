@@ -5,6 +5,7 @@
 
 pub mod builtin;
 pub mod caller;
+pub mod child;
 pub mod client;
 pub mod config;
 pub mod core;

@@ -281,9 +281,8 @@ impl State {
                 rows
             }
             EventKind::JudgeChecked { check } => {
-                let mut rows = vec![Row::Check(check.clone())];
-                rows.extend(self.judging.put(check.clone()));
-                rows
+                self.judging.put(check.clone());
+                vec![Row::Check(check.clone())]
             }
             EventKind::InvariantEnforced { plan_id, record } => {
                 vec![Row::Enforcement(*plan_id, record.clone())]

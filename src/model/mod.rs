@@ -30,7 +30,7 @@ pub use records::{
     ReconciliationDecision, ReconciliationResult, Violation, ViolationStatus,
 };
 pub use scope::{Scope, ScopeKind};
-pub use text::{MAX_TEXT, TextError, clean_text, hidden_char_name, is_hidden, visible};
+pub use text::{MAX_TEXT, TextError, clean_text, hex, hidden_char_name, is_hidden, visible};
 
 /// What is wrong with a value that a person or a file handed in. Shown as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

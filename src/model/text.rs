@@ -42,6 +42,11 @@ pub fn is_hidden(c: char) -> bool {
     hidden_char_name(c).is_some()
 }
 
+/// Bytes as hexadecimal digits, two for each.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
 /// Foreign text made safe to show and to put into a prompt: every character that cannot be seen
 /// becomes a visible mark such as `<U+001B>`.
 pub fn visible(text: &str) -> Cow<'_, str> {

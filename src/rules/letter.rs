@@ -226,7 +226,7 @@ impl LetterSet {
 }
 
 /// The path in composed form: `e` and an accent are one letter, as in the patterns.
-fn composed(path: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn composed(path: &[u8]) -> Cow<'_, [u8]> {
     match std::str::from_utf8(path) {
         Ok(text) if !text.is_ascii() && !is_nfc(text) => {
             Cow::Owned(text.nfc().collect::<String>().into_bytes())

@@ -8,10 +8,9 @@ use sha2::{Digest, Sha256};
 use super::{
     Store, StoreError,
     codec::{decode, encode},
-    hex,
     tables::{EVENTS, META},
 };
-use crate::model::{Event, GENESIS_HASH};
+use crate::model::{Event, GENESIS_HASH, hex};
 
 /// A stored entry. The event is kept as text, so that its hash is over the very bytes.
 #[derive(Serialize, Deserialize)]

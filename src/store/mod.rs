@@ -21,7 +21,7 @@ pub use log::{LogFault, LogReport};
 
 use crate::model::{
     Action, Assent, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, JournalEntry,
-    JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike, Violation,
+    JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike, Violation, hex,
 };
 use codec::{decode, encode};
 use tables::*;
@@ -320,10 +320,6 @@ impl Store {
         }
         Ok(out)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Makes the record of an invariant unreadable, for tests of what depends on it.

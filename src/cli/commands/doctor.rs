@@ -1,10 +1,8 @@
 //! doctor: whether the guard is live, found out by trying it.
 
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::mpsc,
     time::{Duration, Instant},
 };
 
@@ -24,7 +22,9 @@ use super::{
 use crate::{
     agents::{self, Agent, HookAnswer, Support, sample, settings},
     engine::{
-        Call, Config, Reply, project_file,
+        Call, Config, Reply,
+        child::{self, Fault},
+        project_file,
         protocol::{EffectiveSet, PROBE_SESSION},
         state::project_root,
     },
@@ -402,48 +402,28 @@ fn tried(agent: &'static Agent, line: &str, root: &Path, fix: &str) -> Vec<Line>
 
 /// Runs a hook's command line as agents do: by a shell, with the payload on stdin.
 fn run_hook(line: &str, root: &Path, payload: &Value) -> Result<HookAnswer, String> {
-    let mut child = Command::new("sh")
-        .arg("-c")
-        .arg(line)
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", line])
         .current_dir(root)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("cannot be run: {e}"))?;
-    let pid = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read is judged by its answer.
-        let _ = stdin.write_all(payload.to_string().as_bytes());
-    }
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let _ = sender.send(child.wait_with_output());
-    });
-    match receiver.recv_timeout(PATIENCE) {
-        Ok(Ok(output)) => match output.status.code() {
+        .stderr(Stdio::piped());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match child::run(&mut command, payload.to_string(), PATIENCE) {
+        Ok(ran) => match ran.status.code() {
             Some(126 | 127) => {
                 Err("cannot be run: there is no such program, or it may not be executed".into())
             }
             code => Ok(HookAnswer {
-                stdout: Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-                    .filter(|t| !t.is_empty()),
-                stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+                stdout: Some(text(&ran.stdout)).filter(|t| !t.is_empty()),
+                stderr: text(&ran.stderr),
                 exit: code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1),
             }),
         },
-        Ok(Err(e)) => Err(format!("cannot be run: {e}")),
-        Err(_) => {
-            if let Some(pid) = pid {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-            }
-            Err(format!(
-                "did not answer within {} seconds",
-                PATIENCE.as_secs()
-            ))
-        }
+        Err(Fault::Start(e) | Fault::Wait(e)) => Err(format!("cannot be run: {e}")),
+        Err(Fault::Late) => Err(format!(
+            "did not answer within {} seconds",
+            PATIENCE.as_secs()
+        )),
     }
 }
 

@@ -14,7 +14,7 @@ use super::super::{
 use crate::{
     model::{
         Assent, AssentId, AssentStatus, Attempt, Breach, Change, EventKind, InvariantId, PlanId,
-        Running, Session, Signature,
+        Running, Session, Signature, hex,
     },
     rules::normalise::Keyed,
     store::Batch,
@@ -227,7 +227,7 @@ fn described(attempt: &Attempt) -> Change {
     let shown = format!("{}: {:?}", attempt.tool, attempt.effects);
     let digest = Sha256::digest(shown.as_bytes());
     Change {
-        digest: digest.iter().map(|b| format!("{b:02x}")).collect(),
+        digest: hex(&digest),
         shown,
     }
 }

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     model::{
         Attempt, Breach, EventKind, FoundChange, Invariant, Layer, Origin, PlanId, Running,
-        SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation,
+        SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation, hex,
     },
     store::Batch,
 };
@@ -484,10 +484,6 @@ fn ran_then(session: &Session, at: i64) -> impl Iterator<Item = &Running> {
 
 fn started_before(running: &Running, at: i64) -> bool {
     running.since.as_nanosecond() <= i128::from(at) + SLACK_NANOS
-}
-
-fn hex(hash: &Hash) -> String {
-    hash.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn from_hex(text: &str) -> Option<Hash> {

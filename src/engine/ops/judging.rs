@@ -314,17 +314,14 @@ impl Core {
             return found;
         }
         let limit = self.judge.send_back;
-        let judged = |id: InvariantId, core: &Self| {
-            let invariant = core.state.invariants.get(&id);
-            invariant.is_some_and(|k| matches!(k.invariant.layer, Layer::Judgment { .. }))
-        };
-        let ids: Vec<InvariantId> = found.breaches.iter().map(|b| b.invariant_id).collect();
-        if ids.is_empty() || !ids.iter().all(|id| judged(*id, self)) {
+        let judged = found.breaches.iter().all(|b| b.signature.is_judgment());
+        if found.breaches.is_empty() || !judged {
             return found;
         }
         let mut goes_on = false;
-        for id in ids {
-            let count = self.under_way.sent_back.entry((plan, id)).or_default();
+        for breach in &found.breaches {
+            let key = (plan, breach.invariant_id);
+            let count = self.under_way.sent_back.entry(key).or_default();
             goes_on |= *count < limit;
             *count += 1;
         }

@@ -20,6 +20,7 @@ pub use restore::RestoreError;
 pub use snapshot::{Change, Hash, Snapshot, TooMany};
 
 use super::{Locations, config::TreeConfig};
+use crate::model::hex;
 
 /// Why a tree is not watched, or not yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -272,7 +273,7 @@ impl Trees {
 
     fn file(&self, root: &Path) -> PathBuf {
         let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-        let name: String = hash[..12].iter().map(|b| format!("{b:02x}")).collect();
+        let name: String = hex(&hash[..12]);
         self.folder.join(format!("{name}.tree"))
     }
 

@@ -11,6 +11,7 @@ use super::{
     snapshot::{Hash, Snapshot, open},
     write_private,
 };
+use crate::model::hex;
 
 /// Larger files are not copied.
 const MAX_COPY: u64 = 16 << 20;
@@ -27,8 +28,7 @@ pub enum RestoreError {
 }
 
 fn copy_of(copies: &Path, hash: &Hash) -> PathBuf {
-    let name: String = hash.iter().map(|b| format!("{b:02x}")).collect();
-    copies.join(name)
+    copies.join(hex(hash))
 }
 
 /// Copies the guarded files of a snapshot that have no copy yet.

@@ -15,12 +15,10 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use unicode_normalization::UnicodeNormalization;
-
 pub use search::{Term, find};
 use table::{DEAD, Table};
 
-use super::glob::Glob;
+use super::{glob::Glob, letter::composed};
 use crate::model::LetterCheck;
 
 /// How many sets are kept for the next question.
@@ -203,12 +201,7 @@ impl PathSet {
         } else {
             &self.inside
         };
-        // Patterns are read in the composed form, and so is a path.
-        let matches = match path.is_ascii() {
-            true => side.matches(path.as_bytes()),
-            false => side.matches(path.nfc().collect::<String>().as_bytes()),
-        };
-        matches != self.complement
+        side.matches(&composed(path.as_bytes())) != self.complement
     }
 
     /// Paths inside the project that its patterns match.
