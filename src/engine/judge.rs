@@ -9,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -18,7 +18,8 @@ use super::{
     config::{JudgeConfig, JudgeKind},
 };
 use crate::model::{
-    CheckId, CheckOutcome, InvariantId, JudgeAnswer, JudgeCheck, JudgedAction, Money, PlanId, hex,
+    CheckId, CheckOutcome, HttpSettings, InvariantId, JudgeAnswer, JudgeCheck, JudgedAction, Money,
+    PlanId, hex,
 };
 
 /// Counted up whenever the prompt changes, so that old answers do not count for the new one.
@@ -53,18 +54,6 @@ struct Wire {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     error: Option<String>,
-}
-
-/// What a helper is given besides the question.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct HttpSettings {
-    pub kind: String,
-    pub base_url: String,
-    pub model: String,
-    pub key_variable: String,
-    pub max_tokens: u32,
-    pub timeout_seconds: u32,
-    pub retries: u32,
 }
 
 /// Tells one question from another.

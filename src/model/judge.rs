@@ -113,6 +113,19 @@ pub struct JudgeCheck {
     pub at: Timestamp,
 }
 
+/// How `invar-judge` reaches an HTTP judge; the engine writes it into the question as `http`.
+/// `kind` is `openai` or `anthropic`; times are in seconds.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HttpSettings {
+    pub kind: String,
+    pub base_url: String,
+    pub model: String,
+    pub key_variable: String,
+    pub max_tokens: u32,
+    pub timeout_seconds: u32,
+    pub retries: u32,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

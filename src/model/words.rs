@@ -20,16 +20,16 @@ macro_rules! words {
         }
     };
     ($type:ident { $($variant:ident = $word:literal),* $(,)? } else $error:ident) => {
-        $crate::model::words::words!($type { $($variant = $word),* });
+        $crate::words::words!($type { $($variant = $word),* });
 
         impl std::str::FromStr for $type {
-            type Err = $crate::model::ModelError;
+            type Err = $crate::ModelError;
 
             fn from_str(value: &str) -> Result<Self, Self::Err> {
                 [$(Self::$variant),*]
                     .into_iter()
                     .find(|known| known.as_str().eq_ignore_ascii_case(value))
-                    .ok_or_else(|| $crate::model::ModelError::$error { value: value.to_owned() })
+                    .ok_or_else(|| $crate::ModelError::$error { value: value.to_owned() })
             }
         }
     };

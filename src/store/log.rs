@@ -10,7 +10,7 @@ use super::{
     codec::{decode, encode},
     tables::{EVENTS, META},
 };
-use crate::model::{Event, GENESIS_HASH, hex};
+use invar_model::{Event, GENESIS_HASH, hex};
 
 /// A stored entry. The event is kept as text, so that its hash is over the very bytes.
 #[derive(Serialize, Deserialize)]

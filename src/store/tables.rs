@@ -4,7 +4,7 @@ use redb::TableDefinition;
 use sha2::{Digest, Sha256};
 
 use super::{Row, StoreError, codec::encode};
-use crate::model::{InvariantId, PlanId, Signature};
+use invar_model::{InvariantId, PlanId, Signature};
 
 /// A table of rows: opaque keys, encoded values.
 pub(super) type RowTable = TableDefinition<'static, &'static [u8], &'static [u8]>;

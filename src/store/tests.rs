@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use redb::ReadableTable;
 
 use super::*;
-use crate::model::{EventKind, Layer, Scope};
+use invar_model::{EventKind, Layer, Scope};
 
 fn invariant(n: u64, revision: u32) -> Invariant {
     let id = InvariantId(ulid::Ulid::from_parts(n, 1));

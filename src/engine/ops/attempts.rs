@@ -271,11 +271,7 @@ impl Core {
     }
 
     /// The checks of a plan, asked by an agent that stands in `cwd`.
-    pub(in crate::engine) fn reach<'a>(
-        &'a self,
-        compiled: &'a Compiled,
-        cwd: &'a Path,
-    ) -> Reach<'a> {
+    pub(crate) fn reach<'a>(&'a self, compiled: &'a Compiled, cwd: &'a Path) -> Reach<'a> {
         Reach {
             set: &compiled.set,
             letters: &compiled.letters,
@@ -287,7 +283,7 @@ impl Core {
     }
 
     /// A breach with the strike that it would be.
-    pub(in crate::engine) fn breach(
+    pub(crate) fn breach(
         &self,
         plan: PlanId,
         nonce: Option<&str>,
@@ -330,7 +326,7 @@ impl Core {
         }
     }
 
-    pub(in crate::engine) fn halt(&mut self, plan: PlanId, breaches: &[Breach], out: &mut Batch) {
+    pub(crate) fn halt(&mut self, plan: PlanId, breaches: &[Breach], out: &mut Batch) {
         let Some(mut record) = self.state.plans.get(&plan).cloned() else {
             return;
         };
@@ -369,7 +365,7 @@ struct Reached {
 }
 
 /// The gravest of what the breaches call for.
-pub(in crate::engine) fn verdict_of(breaches: &[Breach]) -> VerdictKind {
+pub(crate) fn verdict_of(breaches: &[Breach]) -> VerdictKind {
     let one = |b: &Breach| match b.limit {
         None => VerdictKind::Warn,
         Some(limit) if b.strike >= limit => VerdictKind::Halt,

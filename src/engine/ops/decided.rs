@@ -16,7 +16,7 @@ const MAX_KEPT: usize = 64;
 
 /// The attempts that were decided last.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Decided(VecDeque<One>);
+pub(crate) struct Decided(VecDeque<One>);
 
 #[derive(Debug)]
 struct One {

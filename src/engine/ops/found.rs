@@ -34,7 +34,7 @@ const AGENTS_OWN: [&str; 1] = [".claude/settings.local.json"];
 
 /// An allowed change that an agent announced.
 #[derive(Debug, Clone)]
-pub(in crate::engine) struct Announced {
+pub(crate) struct Announced {
     pub root: PathBuf,
     pub path: PathBuf,
     pub plan: PlanId,
@@ -506,7 +506,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Kept beside the compiled sets.
-pub(in crate::engine) type Untold = BTreeMap<PlanId, Vec<Breach>>;
+pub(crate) type Untold = BTreeMap<PlanId, Vec<Breach>>;
 
 /// Shared with the threads that walk.
-pub(in crate::engine) type SharedTrees = Arc<super::super::tree::Trees>;
+pub(crate) type SharedTrees = Arc<super::super::tree::Trees>;

@@ -30,7 +30,7 @@ type Key = (PlanId, InvariantId);
 
 /// What is under way; nothing of it is lost when an engine ends, since it is due again.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct UnderWay {
+pub(crate) struct UnderWay {
     pub jobs: Vec<JudgeJob>,
     running: HashMap<Key, Money>,
     /// Asked for while a check ran: one more, with all that came meanwhile.
@@ -43,7 +43,7 @@ pub(in crate::engine) struct UnderWay {
 
 /// Why no judge can be asked now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::engine) enum Unasked {
+pub(crate) enum Unasked {
     NoJudge,
     /// The bound that is reached, and by what.
     Bound(String),
@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// Somebody wants to apply the plan: whatever is due is asked about.
-    pub(in crate::engine) fn judge_before_apply(&mut self, plan: PlanId, out: &mut Batch) {
+    pub(crate) fn judge_before_apply(&mut self, plan: PlanId, out: &mut Batch) {
         self.judge_at(plan, out, |_, _| true);
     }
 
@@ -158,7 +158,7 @@ impl Core {
     }
 
     /// The bound that one more check would pass.
-    pub(in crate::engine) fn bound_reached(&self, plan: PlanId) -> Option<String> {
+    pub(crate) fn bound_reached(&self, plan: PlanId) -> Option<String> {
         let config: &JudgeConfig = &self.judge;
         let estimate = config.estimate();
         let held = |of: Option<PlanId>| {
@@ -204,7 +204,7 @@ impl Core {
     }
 
     /// Whether a check of the plan is being made.
-    pub(in crate::engine) fn is_judging(&self, plan: PlanId) -> bool {
+    pub(crate) fn is_judging(&self, plan: PlanId) -> bool {
         self.under_way.running.keys().any(|(of, _)| *of == plan)
     }
 
@@ -237,7 +237,7 @@ impl Core {
     }
 
     /// Takes in what a judge answered: recorded, charged, and acted upon.
-    pub(in crate::engine) fn judged(&mut self, check: JudgeCheck, out: &mut Batch) {
+    pub(crate) fn judged(&mut self, check: JudgeCheck, out: &mut Batch) {
         let key = (check.plan_id, check.invariant_id);
         self.under_way.running.remove(&key);
         let (outcome, reason) = (check.outcome, check.reason.clone());
@@ -332,7 +332,7 @@ impl Core {
     }
 
     /// The checks that are to be made now; whoever takes them makes them.
-    pub(in crate::engine) fn take_jobs(&mut self) -> Vec<JudgeJob> {
+    pub(crate) fn take_jobs(&mut self) -> Vec<JudgeJob> {
         std::mem::take(&mut self.under_way.jobs)
     }
 }

@@ -4,7 +4,7 @@
 use std::{fs, os::unix::fs::symlink};
 
 use super::*;
-use crate::engine::protocol::ExplainWhat;
+use crate::protocol::ExplainWhat;
 
 /// A project in which only `src/**` may be edited and `tests/spec.py` is untouched.
 fn guarded() -> World {

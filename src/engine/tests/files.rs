@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    engine::project_file,
     model::{InvariantPatch, Origin},
+    project_file,
 };
 
 const FILE: &str = "# Rules of the house.\n\n[[invariants]]\nuntouched = \"tests/t.py\" # the agent's own test\n\n[[invariants]]\ntext = \"Log all changes\"\n";

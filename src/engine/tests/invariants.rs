@@ -212,9 +212,8 @@ fn changes_are_undone_and_done_again_over_restarts() {
 #[test]
 fn an_import_is_undone_as_a_whole() {
     let mut w = World::new();
-    let new = |text: &str| {
-        crate::engine::protocol::ImportItem::New(NewInvariant::plain(Scope::Global, text))
-    };
+    let new =
+        |text: &str| crate::protocol::ImportItem::New(NewInvariant::plain(Scope::Global, text));
     w.call(Call::Import {
         items: vec![new("a"), new("b")],
     })

@@ -202,7 +202,7 @@ fn an_invariant_that_cannot_be_read_blocks_and_is_named() {
     let rule = w.add_plain(Scope::Global, "All API changes need tests");
     let plan = w.use_plan("local/work").id;
     w.engine = None;
-    crate::store::damage_invariant(&w.locations.store, rule.id);
+    crate::store::damage_invariant(&w.locations.store, rule.id).unwrap();
     w.restart();
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
     let EngineError::InvariantLoad { faults, .. } = &error else {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::engine::{
+use crate::{
     EngineHandle, Notice,
     client::Connection,
     host::Host,

@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 
 use super::*;
 use crate::{
-    engine::protocol::Answer,
     model::{EventKind, Layer, Violation},
+    protocol::Answer,
 };
 
 /// `src/**` may be edited, `tests/spec.py` is untouched, `*.log` is ignored by git.

@@ -321,7 +321,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::rules::letter::{LetterSet, PatternEnv, Place};
+    use crate::letter::{LetterSet, PatternEnv, Place};
 
     fn edits(patterns: &[&str]) -> LetterCheck {
         LetterCheck::NoEditsOutside(patterns.iter().map(|p| (*p).to_owned()).collect())

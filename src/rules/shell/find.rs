@@ -1,6 +1,6 @@
 //! Searching for files on disk: what is found, and what is done to it.
 
-use crate::rules::path::clean;
+use crate::path::clean;
 
 use super::{
     stream::Stream,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::rules::path::clean;
+use crate::path::clean;
 
 use super::{
     Target,

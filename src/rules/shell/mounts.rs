@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::rules::path::clean;
+use crate::path::clean;
 
 use super::{
     Disk, Mention, Reading, Surroundings, Target,

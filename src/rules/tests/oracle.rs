@@ -7,13 +7,11 @@ use proptest::prelude::*;
 use ulid::Ulid;
 
 use crate::{
+    automaton::Surface,
+    conflict::{by_strength, contradictions, strength},
+    findings::{Change, Finder, Kind, compare},
+    letter::{LetterSet, PatternEnv, Place},
     model::{Invariant, InvariantId, Layer, LetterCheck, Scope, Severity},
-    rules::{
-        automaton::Surface,
-        conflict::{by_strength, contradictions, strength},
-        findings::{Change, Finder, Kind, compare},
-        letter::{LetterSet, PatternEnv, Place},
-    },
 };
 
 /// All paths of these letters, up to five signs, and a few longer ones that patterns name.
@@ -135,9 +133,9 @@ proptest! {
                 let rest: Vec<usize> = members.iter().copied().filter(|m| m != left_out).collect();
                 // What is found to be possible is longer than what was tried, at times.
                 if truth.common(&rest).is_none() {
-                    let sets: Vec<_> = rest.iter().map(|m| crate::rules::automaton::PathSet::of(checks[*m], &Surface::default())).collect();
+                    let sets: Vec<_> = rest.iter().map(|m| crate::automaton::PathSet::of(checks[*m], &Surface::default())).collect();
                     let terms: Vec<_> = sets.iter().map(|s| (&**s, true)).collect();
-                    prop_assert!(!crate::rules::automaton::find(&terms).is_none(), "{:?}", c);
+                    prop_assert!(!crate::automaton::find(&terms).is_none(), "{:?}", c);
                 }
             }
             if let Some((own, theirs)) = &c.witnesses {
@@ -164,10 +162,10 @@ proptest! {
         if let Some(path) = truth.common(&kept) {
             prop_assert!(kept.iter().all(|m| allows(checks[*m], path)));
         } else if kept.len() > 1 {
-            let sets: Vec<_> = kept.iter().map(|m| crate::rules::automaton::PathSet::of(checks[*m], &Surface::default())).collect();
+            let sets: Vec<_> = kept.iter().map(|m| crate::automaton::PathSet::of(checks[*m], &Surface::default())).collect();
             let terms: Vec<_> = sets.iter().map(|s| (&**s, true)).collect();
-            match crate::rules::automaton::find(&terms) {
-                crate::rules::automaton::Answer::Found(w) => {
+            match crate::automaton::find(&terms) {
+                crate::automaton::Answer::Found(w) => {
                     let outside = w.0.starts_with('/');
                     prop_assert!(outside || kept.iter().all(|m| allows(checks[*m], &w.0)));
                 }
@@ -228,8 +226,8 @@ proptest! {
             // Somebody implies it, by the paths and by proof.
             let implied = (0..a).find(|by| sets[*by].is_subset(&sets[a]));
             if let Some(by) = implied {
-                let one = |at: usize| crate::rules::automaton::PathSet::of(checks[at], &Surface::default());
-                let proven = crate::rules::findings::is_contained(&one(by), &one(a)) == Some(true);
+                let one = |at: usize| crate::automaton::PathSet::of(checks[at], &Surface::default());
+                let proven = crate::findings::is_contained(&one(by), &one(a)) == Some(true);
                 let redundant = found.iter().any(|f| f.kind == Kind::Redundant && f.invariants.last() == Some(&all[a].id));
                 prop_assert!(!proven || redundant || told(Kind::Widens, by, a), "{} {}", by, a);
             }
@@ -251,8 +249,8 @@ proptest! {
             let refs: Vec<&Invariant> = set.iter().collect();
             let again = finder.findings(&refs, None);
             let anew = Finder::new(Surface::default()).findings(&refs, None);
-            let key = |f: &crate::rules::findings::Finding| (f.kind, f.invariants.clone());
-            let sorted = |found: &[crate::rules::findings::Finding]| {
+            let key = |f: &crate::findings::Finding| (f.kind, f.invariants.clone());
+            let sorted = |found: &[crate::findings::Finding]| {
                 let mut keys: Vec<_> = found.iter().map(key).collect();
                 keys.sort();
                 keys

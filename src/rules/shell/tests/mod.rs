@@ -9,7 +9,7 @@ struct Files(BTreeSet<&'static str>);
 
 impl Disk for Files {
     fn is_dir(&self, path: &Path) -> bool {
-        let path = crate::rules::path::clean(path);
+        let path = crate::path::clean(path);
         self.0
             .iter()
             .any(|f| Path::new(f) != path && Path::new(f).starts_with(&path))
@@ -57,7 +57,7 @@ fn reading(line: &str) -> Reading {
 fn changes(line: &str) -> Vec<String> {
     let reading = reading(line);
     let short = |path: &Path| {
-        let clean = crate::rules::path::clean(path);
+        let clean = crate::path::clean(path);
         match clean.strip_prefix("/w") {
             Ok(rest) => rest.display().to_string(),
             Err(_) => clean.display().to_string(),

@@ -272,7 +272,7 @@ fn texts_for_editors_and_programs_are_read() {
         "emacs --batch --eval '(delete-file \"tests/t.py\")'",
     ] {
         let reading = reading(line);
-        let named = |path: &Path| crate::rules::path::clean(path) == Path::new("/w/tests/t.py");
+        let named = |path: &Path| crate::path::clean(path) == Path::new("/w/tests/t.py");
         assert!(reading.mentions.iter().any(|m| named(&m.path)), "{line}");
         assert!(!reading.unresolved.is_empty(), "{line}");
     }
@@ -292,7 +292,7 @@ fn powershell_that_writes_names_what_it_may_change() {
     ] {
         let reading = reading(line);
         assert!(!reading.unresolved.is_empty(), "{line}");
-        let named = |m: &Mention| crate::rules::path::clean(&m.path) == Path::new("/w/tests/t.py");
+        let named = |m: &Mention| crate::path::clean(&m.path) == Path::new("/w/tests/t.py");
         assert!(reading.mentions.iter().any(named), "{line}");
     }
     for line in [

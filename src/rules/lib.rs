@@ -14,3 +14,5 @@ pub mod polarity;
 pub mod shell;
 #[cfg(test)]
 mod tests;
+
+use invar_model as model;

@@ -22,7 +22,7 @@ pub use invariant::{
     Checkpoint, Invariant, InvariantPatch, Layer, LayerKind, LetterCheck, NewInvariant, Origin,
     Remedy, Severity,
 };
-pub use judge::{CheckOutcome, JudgeAnswer, JudgeCheck, JudgedAction, Money};
+pub use judge::{CheckOutcome, HttpSettings, JudgeAnswer, JudgeCheck, JudgedAction, Money};
 pub use names::{ActionName, ProjectName};
 pub use plan::{Action, Phase, PhaseState, Plan, Project, Running, Session, Transition};
 pub use records::{

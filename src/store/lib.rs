@@ -19,11 +19,11 @@ use redb::{Builder, ConcurrencyMode, Database, ReadableDatabase};
 pub use error::StoreError;
 pub use log::{LogFault, LogReport};
 
-use crate::model::{
+use codec::{decode, encode};
+use invar_model::{
     Action, Assent, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, JournalEntry,
     JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike, Violation, hex,
 };
-use codec::{decode, encode};
 use tables::*;
 
 /// The schema this program writes. A newer one is refused, an older one is migrated.
@@ -323,16 +323,20 @@ impl Store {
 }
 
 /// Makes the record of an invariant unreadable, for tests of what depends on it.
-#[cfg(test)]
-pub(crate) fn damage_invariant(path: &Path, id: InvariantId) {
-    let store = Store::open(path).unwrap();
-    let txn = store.db.begin_write().unwrap();
-    let mut table = txn.open_table(INVARIANTS).unwrap();
+///
+/// # Errors
+/// What the disk reports.
+#[cfg(feature = "testing")]
+pub fn damage_invariant(path: &Path, id: InvariantId) -> Result<(), StoreError> {
+    let store = Store::open(path)?;
+    let doing = "damage a record";
+    let txn = store.db.begin_write().map_err(store.fail(doing))?;
+    let mut table = txn.open_table(INVARIANTS).map_err(store.fail(doing))?;
     table
         .insert(id.to_bytes().as_slice(), b"\x01{".as_slice())
-        .unwrap();
+        .map_err(store.fail(doing))?;
     drop(table);
-    txn.commit().unwrap();
+    txn.commit().map_err(store.fail(doing))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use invar::engine::judge::HttpSettings;
+use invar_model::HttpSettings;
 use serde_json::{Value, json};
 
 /// The most that is read of a question and of an answer.

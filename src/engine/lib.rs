@@ -37,5 +37,9 @@ pub use locations::Locations;
 pub use protocol::{Call, EngineError, Reply};
 pub use state::State;
 
+use invar_model as model;
+use invar_rules as rules;
+use invar_store as store;
+
 #[cfg(test)]
 mod tests;
