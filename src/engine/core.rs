@@ -22,6 +22,7 @@ use super::{
     places::{Root, resolve},
     protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved, Unresolved},
     state::{State, is_breach, project_root},
+    step::{Ids, Step},
     tree::Trees,
 };
 use crate::{
@@ -37,7 +38,6 @@ use crate::{
         merge::{Merged, merge},
         normalise::Keyed,
     },
-    store::Batch,
 };
 
 /// The compiled effective set of one plan in one project directory.
@@ -107,12 +107,12 @@ pub struct Core {
     /// What is known of the sets of each project, for the next question about them.
     pub(super) finders: HashMap<PathBuf, Finder>,
     compiled: HashMap<(PlanId, PathBuf), Arc<Compiled>>,
-    last_id: Ulid,
+    ids: Ids,
 }
 
 impl Core {
-    /// An engine's mind over what a store holds.
-    pub fn new(state: State, locations: &Locations, config: &Config) -> Self {
+    /// An engine's mind over what a store holds; the random part of its ids follows from `seed`.
+    pub fn new(state: State, locations: &Locations, config: &Config, seed: u64) -> Self {
         let mut scratch: Vec<PathBuf> = config.paths.scratch.clone();
         scratch.extend(config.paths.scratch.iter().map(|s| resolve(s)));
         scratch.sort();
@@ -138,7 +138,7 @@ impl Core {
             attended: false,
             finders: HashMap::new(),
             compiled: HashMap::new(),
-            last_id: Ulid::nil(),
+            ids: Ids::new(seed),
         }
     }
 
@@ -171,8 +171,8 @@ impl Core {
     /// # Errors
     /// What the caller did wrong, or what blocks. Events in `out` count nevertheless: a blocked
     /// transition is recorded.
-    pub fn handle(&mut self, call: Call, out: &mut Batch) -> Result<Reply, EngineError> {
-        self.sync_files(call.directory(), out);
+    pub fn handle(&mut self, call: Call, step: &mut Step<'_>) -> Result<Reply, EngineError> {
+        self.sync_files(call.directory(), step);
         match call {
             Call::Ping => Ok(Reply::Pong {
                 pid: std::process::id(),
@@ -182,12 +182,12 @@ impl Core {
                 invariant,
                 cwd,
                 plan,
-            } => self.add(invariant, &cwd, plan, out),
-            Call::Edit { id, patch } => self.edit(&id, patch, out),
-            Call::Remove { id } => self.remove(&id, out),
-            Call::Restore { id } => self.restore(&id, out),
-            Call::Undo => self.undo(out),
-            Call::Redo => self.redo(out),
+            } => self.add(invariant, &cwd, plan, step),
+            Call::Edit { id, patch } => self.edit(&id, patch, step),
+            Call::Remove { id } => self.remove(&id, step),
+            Call::Restore { id } => self.restore(&id, step),
+            Call::Undo => self.undo(step),
+            Call::Redo => self.redo(step),
             Call::Show { id } => {
                 let invariant = self.find_invariant(&id)?.invariant.clone();
                 Ok(Reply::Invariant(Box::new(invariant)))
@@ -203,21 +203,21 @@ impl Core {
                 project,
                 params,
                 parent,
-            } => self.plan_use(action, project, params, parent, out),
+            } => self.plan_use(action, project, params, parent, step),
             Call::PlanTransition { plan, transition } => {
                 let plan = self.find_plan(&plan)?.id;
                 if transition == Transition::ApplyPlan {
-                    self.judge_before_apply(plan, out);
-                    self.look_before_apply(plan, out);
+                    self.judge_before_apply(plan, step);
+                    self.look_before_apply(plan, step);
                 }
-                let result = self.transition(plan, transition, out)?;
+                let result = self.transition(plan, transition, step)?;
                 Ok(Reply::Reconciled(Box::new(result)))
             }
-            Call::PlanResume { plan } => self.plan_resume(&plan, out),
-            Call::PlanCancel { plan } => self.plan_cancel(&plan, out),
+            Call::PlanResume { plan } => self.plan_resume(&plan, step),
+            Call::PlanCancel { plan } => self.plan_cancel(&plan, step),
             Call::PlanShow { plan } => Ok(Reply::Plan(Box::new(self.find_plan(&plan)?.clone()))),
             Call::PlanList => Ok(Reply::Plans(self.state.plans.values().cloned().collect())),
-            Call::ProjectBind { name, root } => self.project_bind(name, &root, out),
+            Call::ProjectBind { name, root } => self.project_bind(name, &root, step),
             Call::ProjectList => Ok(Reply::Projects(
                 self.state.projects.values().cloned().collect(),
             )),
@@ -225,10 +225,10 @@ impl Core {
                 let name = self.state.project_of(&project_root(&dir));
                 Ok(Reply::Project(self.project_record(&name)))
             }
-            Call::ActionAdd { name } => self.action_add(name, out),
-            Call::ActionRemove { name } => self.action_remove(name, out),
+            Call::ActionAdd { name } => self.action_add(name, step),
+            Call::ActionRemove { name } => self.action_remove(name, step),
             Call::ActionList => Ok(Reply::Actions(self.action_list())),
-            Call::Import { items } => self.import(items, out),
+            Call::Import { items } => self.import(items, step),
             Call::Explain {
                 of,
                 root,
@@ -242,12 +242,12 @@ impl Core {
                 plan,
                 violated,
                 response,
-            } => self.enforce(&plan, &violated, &response, out),
-            Call::Resolve { violation, waive } => self.resolve_violation(&violation, waive, out),
-            Call::PutBack { violation } => self.put_back(&violation, out),
+            } => self.enforce(&plan, &violated, &response, step),
+            Call::Resolve { violation, waive } => self.resolve_violation(&violation, waive, step),
+            Call::PutBack { violation } => self.put_back(&violation, step),
             Call::Assents { plan } => self.assents(plan),
-            Call::AssentAnswer { id, by, answer } => self.answer_assent(&id, by, answer, out),
-            Call::AssentsDelegated { ids } => Ok(self.delegate_assents(&ids, out)),
+            Call::AssentAnswer { id, by, answer } => self.answer_assent(&id, by, answer, step),
+            Call::AssentsDelegated { ids } => Ok(self.delegate_assents(&ids, step)),
             Call::Violations { plan } => {
                 let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
                 let all = self.state.violations.values();
@@ -260,7 +260,7 @@ impl Core {
                 let wanted = all.filter(|s| plan.is_none_or(|p| s.plan_id == p));
                 Ok(Reply::Strikes(wanted.cloned().collect()))
             }
-            Call::Hook(call) => Ok(Reply::Hook(Box::new(self.hook(call, out)))),
+            Call::Hook(call) => Ok(Reply::Hook(Box::new(self.hook(call, step)))),
             Call::TreeState { root } => {
                 let fault = self.trees.ensure(&root, std::time::Duration::ZERO).err();
                 Ok(Reply::Tree {
@@ -302,7 +302,7 @@ impl Core {
     }
 
     /// Records an event: numbered, applied to the state, and put into the batch.
-    pub(super) fn emit(&mut self, out: &mut Batch, kind: EventKind) {
+    pub(super) fn emit(&mut self, step: &mut Step<'_>, kind: EventKind) {
         match &kind {
             EventKind::InvariantAdded { invariant }
             | EventKind::InvariantRemoved { invariant }
@@ -320,11 +320,11 @@ impl Core {
         }
         let event = Event {
             seq: self.state.seq + 1,
-            at: Timestamp::now(),
+            at: step.now,
             kind,
         };
-        out.rows.extend(self.state.apply(&event));
-        out.events.push(event);
+        step.batch.rows.extend(self.state.apply(&event));
+        step.batch.events.push(event);
     }
 
     /// Drops the compiled sets that an edit in `scope` touches.
@@ -341,14 +341,8 @@ impl Core {
     }
 
     /// A new id, greater than all that this engine gave before, so that ids order by age.
-    pub(super) fn new_id(&mut self) -> Ulid {
-        let fresh = Ulid::generate();
-        self.last_id = if fresh > self.last_id {
-            fresh
-        } else {
-            self.last_id.increment().unwrap_or(fresh)
-        };
-        self.last_id
+    pub(super) fn new_id(&mut self, now: Timestamp) -> Ulid {
+        self.ids.next(now)
     }
 
     /// The merge for one plan.

@@ -25,6 +25,7 @@ pub mod protocol;
 mod reach;
 mod socket;
 pub mod state;
+pub mod step;
 pub mod strikes;
 pub mod tree;
 mod watch;

@@ -2,6 +2,8 @@
 //! transaction, and only then are they answered. Used by the background task and, for a moment,
 //! by a one-shot command.
 
+use jiff::Timestamp;
+
 use super::{
     Call, Config, EngineError, Locations, Reply,
     config::JudgeConfig,
@@ -10,6 +12,7 @@ use super::{
     prepare,
     protocol::DecisionNode,
     state::{RECENT, State, is_notable},
+    step::Step,
 };
 use crate::{
     model::{DecisionKind, Event, EventKind, JudgeCheck},
@@ -42,7 +45,7 @@ impl Engine {
         let store = Store::open(&locations.store)?;
         let state = load(&store)?;
         Ok(Self {
-            core: Core::new(state, locations, config),
+            core: Core::new(state, locations, config, seed()),
             store,
             pending: Batch::default(),
             broken: None,
@@ -91,7 +94,8 @@ impl Engine {
     /// Takes in what a judge answered, and makes it durable; the events of it.
     pub fn judged(&mut self, check: JudgeCheck) -> Vec<Event> {
         let mut batch = Batch::default();
-        self.core.judged(check, &mut batch);
+        let step = &mut Step::new(Timestamp::now(), &mut batch);
+        self.core.judged(check, step);
         self.pending.events.extend(batch.events);
         self.pending.rows.extend(batch.rows);
         self.flush().unwrap_or_else(|error| {
@@ -130,7 +134,8 @@ impl Engine {
                 continue;
             }
             let mut batch = Batch::default();
-            let answer = self.core.handle(call, &mut batch);
+            let step = &mut Step::new(Timestamp::now(), &mut batch);
+            let answer = self.core.handle(call, step);
             durable |= batch.events.iter().any(|e| !may_wait(e));
             wrote.push(!batch.is_empty());
             self.pending.events.extend(batch.events);
@@ -229,6 +234,11 @@ impl Engine {
             }
         })
     }
+}
+
+/// The chance that an engine's ids are made of.
+fn seed() -> u64 {
+    (ulid::Ulid::generate().random() & u128::from(u64::MAX)) as u64
 }
 
 fn load(store: &Store) -> Result<State, EngineError> {

@@ -2,28 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
-
-use super::super::{EngineError, Reply, core::Core, protocol::ActionSummary};
-use crate::{
-    model::{Action, ActionName, EventKind, Scope},
-    store::Batch,
-};
+use super::super::{EngineError, Reply, core::Core, protocol::ActionSummary, step::Step};
+use crate::model::{Action, ActionName, EventKind, Scope};
 
 impl Core {
     pub(crate) fn action_add(
         &mut self,
         name: ActionName,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let known = self.state.actions.get(&name).is_some_and(|a| a.active);
         if !known {
             let action = Action {
                 name: name.clone(),
-                created_at: Timestamp::now(),
+                created_at: step.now,
                 active: true,
             };
-            self.emit(out, EventKind::ActionAdded { action });
+            self.emit(step, EventKind::ActionAdded { action });
         }
         Ok(Reply::Action(self.action_summary(name)))
     }
@@ -33,7 +28,7 @@ impl Core {
     pub(crate) fn action_remove(
         &mut self,
         name: ActionName,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         if !self.action_names().contains(&name) {
             return Err(EngineError::NotFound {
@@ -49,14 +44,14 @@ impl Core {
             .map(|k| k.invariant.id.to_string())
             .collect();
         for id in carried {
-            self.remove(&id, out)?;
+            self.remove(&id, step)?;
         }
         let action = Action {
             name,
-            created_at: Timestamp::now(),
+            created_at: step.now,
             active: false,
         };
-        self.emit(out, EventKind::ActionRemoved { action });
+        self.emit(step, EventKind::ActionRemoved { action });
         Ok(Reply::Action(summary))
     }
 

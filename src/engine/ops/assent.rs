@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::super::{
@@ -10,6 +9,7 @@ use super::super::{
     core::{Core, unique},
     protocol::{Answer, PlanRef},
     reach::Hit,
+    step::Step,
 };
 use crate::{
     model::{
@@ -17,7 +17,6 @@ use crate::{
         Running, Session, Signature, hex,
     },
     rules::normalise::Keyed,
-    store::Batch,
 };
 
 /// What an attempt that needs assent has of it.
@@ -38,10 +37,10 @@ impl Core {
         session: &Session,
         attempt: &Attempt,
         hits: Vec<(Arc<Keyed>, Hit)>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Given {
         let change = attempt.change.clone().unwrap_or_else(|| described(attempt));
-        let now = Timestamp::now();
+        let now = step.now;
         let command = attempt.may_write.then(|| Running::of(attempt, now));
         let (mut waiting, mut refused, mut spent) = (Vec::new(), Vec::new(), Vec::new());
         for (keyed, hit) in hits {
@@ -79,7 +78,7 @@ impl Core {
                         ..a.clone()
                     };
                     self.emit(
-                        out,
+                        step,
                         EventKind::AssentChanged {
                             assent: assent.clone(),
                         },
@@ -88,7 +87,7 @@ impl Core {
                 }
                 Some((_, AssentStatus::Approved { .. })) | None => {
                     let assent = Assent {
-                        id: AssentId(self.new_id()),
+                        id: AssentId(self.new_id(step.now)),
                         plan_id: session.plan,
                         invariant_id: invariant.id,
                         text: invariant.text.clone(),
@@ -106,7 +105,7 @@ impl Core {
                         status: AssentStatus::Waiting,
                     };
                     self.emit(
-                        out,
+                        step,
                         EventKind::AssentChanged {
                             assent: assent.clone(),
                         },
@@ -127,7 +126,7 @@ impl Core {
             }
             assent.call = attempt.call.clone();
             assent.let_at = Some(now);
-            self.emit(out, EventKind::AssentChanged { assent });
+            self.emit(step, EventKind::AssentChanged { assent });
         }
         Given::Yes
     }
@@ -164,7 +163,7 @@ impl Core {
         id: &str,
         by: String,
         answer: Answer,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let ids = self.state.assents.keys();
         let id = unique("question", id, ids, "see `invar assent list`")?;
@@ -174,7 +173,7 @@ impl Core {
                 "question {id} was answered, and the change was made; see `invar assent list`"
             )));
         }
-        let answered_at = Timestamp::now();
+        let answered_at = step.now;
         assent.status = match answer {
             Answer::Approve { for_plan } => AssentStatus::Approved {
                 by,
@@ -194,7 +193,7 @@ impl Core {
             },
         };
         self.emit(
-            out,
+            step,
             EventKind::AssentChanged {
                 assent: assent.clone(),
             },
@@ -203,7 +202,7 @@ impl Core {
     }
 
     /// The agent asks by its own prompt: nobody has to answer here.
-    pub(crate) fn delegate_assents(&mut self, ids: &[AssentId], out: &mut Batch) -> Reply {
+    pub(crate) fn delegate_assents(&mut self, ids: &[AssentId], step: &mut Step<'_>) -> Reply {
         for id in ids {
             let Some(mut assent) = self
                 .state
@@ -215,8 +214,8 @@ impl Core {
                 continue;
             };
             assent.status = AssentStatus::Delegated;
-            assent.let_at = Some(Timestamp::now());
-            self.emit(out, EventKind::AssentChanged { assent });
+            assent.let_at = Some(step.now);
+            self.emit(step, EventKind::AssentChanged { assent });
         }
         Reply::Done
     }

@@ -12,6 +12,7 @@ use super::super::{
     places::Root,
     protocol::EffectiveOf,
     reach::{Hit, Reach, part},
+    step::Step,
 };
 use super::assent::Given;
 use crate::{
@@ -20,7 +21,6 @@ use crate::{
         Session, Severity, Signature, Verdict, VerdictKind,
     },
     rules::normalise::Keyed,
-    store::Batch,
 };
 
 impl Core {
@@ -30,13 +30,13 @@ impl Core {
         session: &Session,
         mut attempt: Attempt,
         how: How,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Verdict {
         let plan = session.plan;
         let halt = self.halt_of(plan);
         let verdict = match halt.verdict {
             VerdictKind::Halt => halt,
-            _ => self.decide(session, &mut attempt, how, out),
+            _ => self.decide(session, &mut attempt, how, step),
         };
         let wanted = self
             .compiled(plan, &session.root)
@@ -45,14 +45,14 @@ impl Core {
             attempt.change = None;
         }
         if verdict.lets_through() {
-            self.announce(session, &attempt);
+            self.announce(session, &attempt, step.now);
             if attempt.may_write {
                 self.guard_tree(session);
             }
         }
         let halts_now = verdict.verdict == VerdictKind::Halt && !verdict.breaches.is_empty();
         self.emit(
-            out,
+            step,
             EventKind::Attempted {
                 plan_id: plan,
                 agent: session.agent.clone(),
@@ -62,7 +62,7 @@ impl Core {
             },
         );
         if halts_now {
-            self.halt(plan, &verdict.breaches, out);
+            self.halt(plan, &verdict.breaches, step);
         }
         verdict
     }
@@ -72,7 +72,7 @@ impl Core {
         session: &Session,
         attempt: &mut Attempt,
         how: How,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Verdict {
         let acts = |e: &Effect| !matches!(e, Effect::Read { .. });
         if !attempt.may_write && !attempt.effects.iter().any(acts) {
@@ -133,7 +133,7 @@ impl Core {
         }
         let mut verdict = verdict_of(&breaches);
         if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !assents.is_empty() {
-            match self.assent_to(session, attempt, assents, out) {
+            match self.assent_to(session, attempt, assents, step) {
                 Given::Yes => {}
                 Given::Waiting(waiting) => {
                     return Verdict {
@@ -150,8 +150,8 @@ impl Core {
         }
         if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !how.planning {
             let moved = match reached.applies {
-                true => self.start_applying(session.plan, out),
-                false => self.start_executing(session.plan, out),
+                true => self.start_applying(session.plan, step),
+                false => self.start_executing(session.plan, step),
             };
             if let Err(why) = moved {
                 return Verdict::deny(format!("invar denied this {tool}: {why}"));
@@ -326,7 +326,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn halt(&mut self, plan: PlanId, breaches: &[Breach], out: &mut Batch) {
+    pub(crate) fn halt(&mut self, plan: PlanId, breaches: &[Breach], step: &mut Step<'_>) {
         let Some(mut record) = self.state.plans.get(&plan).cloned() else {
             return;
         };
@@ -339,7 +339,7 @@ impl Core {
             .filter(|b| b.limit == Some(b.strike))
             .map(|b| (b.invariant_id, b.signature.clone()))
             .collect();
-        self.change_plan(record, PlanChange::Halted { reason }, out);
+        self.change_plan(record, PlanChange::Halted { reason }, step);
     }
 }
 

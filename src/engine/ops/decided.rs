@@ -1,15 +1,14 @@
 //! Attempts that come twice: some agents run other agents' hook files besides their own, or two
 //! of their own events for one action. Each action counts once.
 
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
+use std::collections::VecDeque;
+
+use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{Attempt, Verdict};
 
 /// How long the second of two hooks may lag behind the first.
-const WINDOW: Duration = Duration::from_secs(2);
+const WINDOW: SignedDuration = SignedDuration::from_secs(2);
 
 /// How many attempts are kept in mind.
 const MAX_KEPT: usize = 64;
@@ -20,7 +19,7 @@ pub(crate) struct Decided(VecDeque<One>);
 
 #[derive(Debug)]
 struct One {
-    at: Instant,
+    at: Timestamp,
     session: (String, String),
     via: String,
     attempt: Attempt,
@@ -34,6 +33,7 @@ impl Decided {
         session: &(String, String),
         via: &str,
         attempt: &Attempt,
+        now: Timestamp,
     ) -> Option<&Verdict> {
         let same = |one: &&One| {
             let calls = match (&one.attempt.call, &attempt.call) {
@@ -41,7 +41,7 @@ impl Decided {
                 _ => None,
             };
             let sent = one.attempt.nonce.is_some() && one.attempt.nonce == attempt.nonce;
-            one.at.elapsed() < WINDOW
+            now.duration_since(one.at) < WINDOW
                 && one.session == *session
                 && one.attempt.effects == attempt.effects
                 && (sent || calls == Some(true) || (calls.is_none() && one.via != via))
@@ -56,9 +56,10 @@ impl Decided {
         via: &str,
         attempt: Attempt,
         verdict: &Verdict,
+        now: Timestamp,
     ) {
         self.0.push_back(One {
-            at: Instant::now(),
+            at: now,
             session,
             via: via.to_owned(),
             attempt,
@@ -83,14 +84,17 @@ mod tests {
             call: call.map(str::to_owned),
             ..Attempt::default()
         };
+        let now = Timestamp::UNIX_EPOCH;
         let mut decided = Decided::default();
         decided.note(
             session.clone(),
             "preToolUse",
             attempt(Some("1"), "a"),
             &Verdict::deny("no"),
+            now,
         );
-        let again = |via: &str, attempt: Attempt| decided.again(&session, via, &attempt).is_some();
+        let again =
+            |via: &str, attempt: Attempt| decided.again(&session, via, &attempt, now).is_some();
         assert!(
             again("preToolUse", attempt(Some("1"), "a")),
             "two hooks for one call"
@@ -111,12 +115,16 @@ mod tests {
             "PreToolUse",
             attempt(None, "a"),
             &Verdict::deny("no"),
+            now,
         );
         assert!(
             without
-                .again(&session, "PreToolUse", &attempt(None, "a"))
+                .again(&session, "PreToolUse", &attempt(None, "a"), now)
                 .is_none(),
             "an agent that names no calls tries again"
         );
+        let later = now + WINDOW;
+        let late = decided.again(&session, "preToolUse", &attempt(Some("1"), "a"), later);
+        assert!(late.is_none(), "much later it is another try");
     }
 }

@@ -5,18 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use jiff::Timestamp;
-
 use super::super::{
     EngineError,
     core::Core,
     project_file::{self, Entry, ProjectFile, Stamp},
     state::{default_project_name, project_root},
+    step::Step,
 };
-use crate::{
-    model::{EventKind, Invariant, InvariantId, Origin, ProjectName, Scope},
-    store::Batch,
-};
+use crate::model::{EventKind, Invariant, InvariantId, Origin, ProjectName, Scope};
 
 /// A project directory's file as the engine knows it.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +26,7 @@ pub(crate) struct KnownFile {
 impl Core {
     /// Looks at the files of all project directories that are known, and of the one that `dir`
     /// lies in; takes over what has changed.
-    pub(crate) fn sync_files(&mut self, dir: Option<&Path>, out: &mut Batch) {
+    pub(crate) fn sync_files(&mut self, dir: Option<&Path>, step: &mut Step<'_>) {
         let mut roots: BTreeSet<PathBuf> = self
             .state
             .projects
@@ -41,15 +37,15 @@ impl Core {
         // All files are read before any counts: the files of one project add up.
         let changed: BTreeSet<ProjectName> = roots
             .iter()
-            .filter_map(|root| self.refresh(root, out))
+            .filter_map(|root| self.refresh(root, step))
             .collect();
         for project in changed {
-            self.take_over(&project, out);
+            self.take_over(&project, step);
         }
     }
 
     /// Reads the file of a directory when it is not as it was; the project it may change.
-    fn refresh(&mut self, root: &Path, out: &mut Batch) -> Option<ProjectName> {
+    fn refresh(&mut self, root: &Path, step: &mut Step<'_>) -> Option<ProjectName> {
         let stamp = project_file::stamp(root);
         let known = self.files.get(root);
         let as_it_was = known.map_or(stamp.is_none(), |k| k.stamp == stamp);
@@ -78,7 +74,7 @@ impl Core {
         }
         let named = next.file.project.clone();
         self.files.insert(root.to_owned(), next);
-        Some(self.bind_root(root, named, stamp.is_some(), out))
+        Some(self.bind_root(root, named, stamp.is_some(), step))
     }
 
     fn has_file_rules(&self, root: &Path) -> bool {
@@ -104,7 +100,7 @@ impl Core {
         root: &Path,
         named: Option<ProjectName>,
         has_file: bool,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> ProjectName {
         let now = self.state.project_of(root);
         let project = named.unwrap_or_else(|| now.clone());
@@ -115,13 +111,13 @@ impl Core {
             .any(|r| r == root);
         if has_file && !bound {
             // Reading a file never fails on the name: it was checked when it was parsed.
-            let _ = self.project_bind(project.clone(), root, out);
+            let _ = self.project_bind(project.clone(), root, step);
         }
         project
     }
 
     /// Brings the project's invariants of origin `file` to what its files say.
-    fn take_over(&mut self, project: &ProjectName, out: &mut Batch) {
+    fn take_over(&mut self, project: &ProjectName, step: &mut Step<'_>) {
         let roots = self.project_record(project).roots;
         // While a file cannot be read, or a directory is away, nothing is said to be gone.
         let complete = roots
@@ -149,7 +145,7 @@ impl Core {
             let same = left.iter().position(|i| Entry::of(i).key() == entry.key());
             match same.map(|at| left.remove(at)) {
                 Some(old) if Entry::of(&old) == entry => {}
-                Some(old) => self.file_edit(old, &entry, out),
+                Some(old) => self.file_edit(old, &entry, step),
                 None => new.push(entry),
             }
         }
@@ -160,22 +156,26 @@ impl Core {
         let mut left = left.into_iter();
         for entry in new {
             match left.next() {
-                Some(old) => self.file_edit(old, &entry, out),
-                None => self.file_add(project, &entry, out),
+                Some(old) => self.file_edit(old, &entry, step),
+                None => self.file_add(project, &entry, step),
             }
         }
         for mut gone in left {
             gone.active = false;
             gone.revision += 1;
             let id = gone.id;
-            self.emit(out, EventKind::InvariantRemoved { invariant: gone });
-            self.corrected_by_change(id, "the invariant was taken out of the project's file", out);
+            self.emit(step, EventKind::InvariantRemoved { invariant: gone });
+            self.corrected_by_change(
+                id,
+                "the invariant was taken out of the project's file",
+                step,
+            );
         }
     }
 
     /// A new entry; one that stood in the file before, on another branch perhaps, comes back as
     /// the same invariant.
-    fn file_add(&mut self, project: &ProjectName, entry: &Entry, out: &mut Batch) {
+    fn file_add(&mut self, project: &ProjectName, entry: &Entry, step: &mut Step<'_>) {
         let scope = Scope::Project(project.clone());
         let key = entry.key();
         let gone = self
@@ -197,17 +197,17 @@ impl Core {
                     revision: revision + 1,
                     ..again
                 };
-                self.emit(out, EventKind::InvariantRestored { invariant });
+                self.emit(step, EventKind::InvariantRestored { invariant });
             }
             None => {
-                let id = InvariantId(self.new_id());
-                let invariant = entry.invariant(id, project, Timestamp::now());
-                self.emit(out, EventKind::InvariantAdded { invariant });
+                let id = InvariantId(self.new_id(step.now));
+                let invariant = entry.invariant(id, project, step.now);
+                self.emit(step, EventKind::InvariantAdded { invariant });
             }
         }
     }
 
-    fn file_edit(&mut self, old: Invariant, entry: &Entry, out: &mut Batch) {
+    fn file_edit(&mut self, old: Invariant, entry: &Entry, step: &mut Step<'_>) {
         let Scope::Project(project) = &old.scope else {
             return;
         };
@@ -215,8 +215,8 @@ impl Core {
             revision: old.revision + 1,
             ..entry.invariant(old.id, project, old.created_at)
         };
-        self.emit(out, EventKind::InvariantEdited { invariant });
-        self.corrected_by_change(old.id, "the project's file was edited", out);
+        self.emit(step, EventKind::InvariantEdited { invariant });
+        self.corrected_by_change(old.id, "the project's file was edited", step);
     }
 
     /// The origin of a new invariant in `scope`: a project with a file keeps it there.

@@ -17,16 +17,14 @@ use super::{
         places::Root,
         protocol::EffectiveOf,
         reach::Hit,
+        step::Step,
         tree::{Change, Hash},
     },
     attempts::verdict_of,
 };
-use crate::{
-    model::{
-        Attempt, Breach, EventKind, FoundChange, Invariant, Layer, Origin, PlanId, Running,
-        SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation, hex,
-    },
-    store::Batch,
+use crate::model::{
+    Attempt, Breach, EventKind, FoundChange, Invariant, Layer, Origin, PlanId, Running,
+    SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation, hex,
 };
 
 /// Files that the agent itself writes beside its tools, when a person answers its questions.
@@ -49,7 +47,7 @@ type Key = (String, String);
 impl Core {
     /// Remembers the declared changes that were let through, so that another agent's command is
     /// not blamed for them.
-    pub(super) fn announce(&mut self, session: &Session, attempt: &Attempt) {
+    pub(super) fn announce(&mut self, session: &Session, attempt: &Attempt, now: Timestamp) {
         let others = self
             .state
             .sessions
@@ -74,7 +72,7 @@ impl Core {
                 root: session.root.clone(),
                 path,
                 plan: session.plan,
-                at: Timestamp::now(),
+                at: now,
             });
             if self.announced.len() > MAX_ANNOUNCED {
                 self.announced.pop_front();
@@ -117,13 +115,13 @@ impl Core {
 
     /// Works off what the tree check found in the project of `session`. Returns what is found
     /// against its plan, and was not told before.
-    pub(super) fn look_at_tree(&mut self, session: &Session, out: &mut Batch) -> Vec<Breach> {
+    pub(super) fn look_at_tree(&mut self, session: &Session, step: &mut Step<'_>) -> Vec<Breach> {
         let root = session.root.clone();
         let changes = self.trees.take(&root);
         let own: Key = (session.agent.clone(), session.session.clone());
         let mut by_owner: BTreeMap<Key, Vec<(Change, Hit, Invariant)>> = BTreeMap::new();
         for change in changes {
-            if self.is_put_back(&root, &change, out) {
+            if self.is_put_back(&root, &change, step) {
                 continue;
             }
             match self.owner(&root, &own, &change) {
@@ -147,17 +145,17 @@ impl Core {
                         entry.push((change.clone(), hit, invariant));
                     }
                 }
-                None => self.not_attributed(session, &change, out),
+                None => self.not_attributed(session, &change, step),
             }
         }
         for (key, found) in by_owner {
-            self.blame(&key, &root, found, out);
+            self.blame(&key, &root, found, step);
         }
         self.untold.remove(&session.plan).unwrap_or_default()
     }
 
     /// A file that is as it was before a violation corrects it.
-    fn is_put_back(&mut self, root: &Path, change: &Change, out: &mut Batch) -> bool {
+    fn is_put_back(&mut self, root: &Path, change: &Change, step: &mut Step<'_>) -> bool {
         let now = change.now.map(|h| hex(&h));
         let open: Vec<Violation> = self
             .state
@@ -172,7 +170,7 @@ impl Core {
             .cloned()
             .collect();
         for violation in &open {
-            self.correct(violation.clone(), "the file was put back", out);
+            self.correct(violation.clone(), "the file was put back", step);
         }
         !open.is_empty()
     }
@@ -181,7 +179,7 @@ impl Core {
     pub(crate) fn put_back(
         &mut self,
         violation: &str,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let id = self.find_violation(violation)?;
         let violation = self.state.violations[&id].clone();
@@ -211,7 +209,7 @@ impl Core {
             .cloned()
             .collect();
         for violation in same {
-            self.correct(violation, "a person had the file put back", out);
+            self.correct(violation, "a person had the file put back", step);
         }
         Ok(Reply::Violation(Box::new(
             self.state.violations[&id].clone(),
@@ -279,7 +277,7 @@ impl Core {
     }
 
     /// Nobody's command ran then: people edit too. It is told, and strikes nobody.
-    fn not_attributed(&mut self, session: &Session, change: &Change, out: &mut Batch) {
+    fn not_attributed(&mut self, session: &Session, change: &Change, step: &mut Step<'_>) {
         let of = EffectiveOf::Project(session.project.clone());
         let Ok((_, merged)) = self.merged_for(of) else {
             return;
@@ -297,7 +295,7 @@ impl Core {
         };
         if let Some((hit, invariant)) = broken.into_iter().find(unasked) {
             self.emit(
-                out,
+                step,
                 EventKind::ChangeNotAttributed {
                     project: session.project.clone(),
                     path: hit.shown,
@@ -314,7 +312,7 @@ impl Core {
         key: &Key,
         root: &Path,
         found: Vec<(Change, Hit, Invariant)>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) {
         let Some(session) = self.state.sessions.get(key).cloned() else {
             return;
@@ -343,7 +341,7 @@ impl Core {
         };
         let halts = verdict.verdict == VerdictKind::Halt;
         self.emit(
-            out,
+            step,
             EventKind::ChangeFound {
                 plan_id: plan,
                 agent: session.agent.clone(),
@@ -356,11 +354,11 @@ impl Core {
             if breach.limit.is_none() && invariant.severity != Severity::Error {
                 continue;
             }
-            self.open_violation(&session, root, change, invariant, &command, out);
+            self.open_violation(&session, root, change, invariant, &command, step);
         }
         let halted = self.state.plans.get(&plan).is_some_and(|p| p.is_halted());
         if halts && !halted {
-            self.halt(plan, &breaches, out);
+            self.halt(plan, &breaches, step);
         }
         self.untold.entry(plan).or_default().extend(breaches);
     }
@@ -372,7 +370,7 @@ impl Core {
         change: &Change,
         invariant: &Invariant,
         command: &str,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) {
         let plan_id = session.plan;
         let known = self.state.open_violations(plan_id).any(|v| {
@@ -395,9 +393,9 @@ impl Core {
             path: change.path.clone(),
             before: change.before.map(|h| hex(&h)),
         };
-        let violation = self.violated(plan_id, invariant, details, Some(found), out);
+        let violation = self.violated(plan_id, invariant, details, Some(found), step);
         if restored {
-            self.correct(violation, "invar put the file back", out);
+            self.correct(violation, "invar put the file back", step);
         }
     }
 
@@ -406,7 +404,7 @@ impl Core {
         &mut self,
         session: &Session,
         call: Option<String>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) {
         let key = (session.agent.clone(), session.session.clone());
         let known = self.state.sessions.get(&key);
@@ -416,7 +414,7 @@ impl Core {
         });
         if ends {
             self.emit(
-                out,
+                step,
                 EventKind::CommandEnded {
                     plan_id: session.plan,
                     agent: session.agent.clone(),
@@ -464,12 +462,12 @@ impl Core {
     }
 
     /// Before a plan is applied: what changed since the last look.
-    pub(crate) fn look_before_apply(&mut self, plan: PlanId, out: &mut Batch) {
+    pub(crate) fn look_before_apply(&mut self, plan: PlanId, step: &mut Step<'_>) {
         let mut seen = BTreeSet::new();
         let sessions: Vec<Session> = self.state.sessions.values().cloned().collect();
         for session in sessions.into_iter().filter(|s| s.plan == plan) {
             if seen.insert(session.root.clone()) {
-                let found = self.look_at_tree(&session, out);
+                let found = self.look_at_tree(&session, step);
                 self.untold.entry(plan).or_default().extend(found);
             }
         }

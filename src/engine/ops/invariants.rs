@@ -2,16 +2,13 @@
 
 use std::path::Path;
 
-use jiff::Timestamp;
-
-use super::super::{EngineError, Reply, core::Core, protocol::PlanRef};
+use super::super::{EngineError, Reply, core::Core, protocol::PlanRef, step::Step};
 use crate::{
     model::{
         EventKind, Invariant, InvariantId, InvariantPatch, Layer, LetterCheck, ModelError,
         NewInvariant, Origin, Scope, clean_text,
     },
     rules::glob::{self, Glob, GlobError, GlobFault},
-    store::Batch,
 };
 
 impl Core {
@@ -20,7 +17,7 @@ impl Core {
         new: NewInvariant,
         cwd: &Path,
         plan: Option<PlanRef>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let scope = match plan {
             Some(plan) => Scope::Plan(self.find_plan(&plan)?.id),
@@ -41,22 +38,22 @@ impl Core {
             ));
         }
         notes.extend(pattern_notes(&new.layer));
-        let id = InvariantId(self.new_id());
+        let id = InvariantId(self.new_id(step.now));
         let invariant = Invariant {
             severity: new.severity,
             non_overridable: new.non_overridable,
             on_invariant_breach: new.on_invariant_breach,
             origin: self.origin_in(&scope),
-            ..Invariant::new(id, scope, new.layer, &text, Timestamp::now())
+            ..Invariant::new(id, scope, new.layer, &text, step.now)
         };
         self.write_back(None, Some(&invariant))?;
         self.emit(
-            out,
+            step,
             EventKind::InvariantAdded {
                 invariant: invariant.clone(),
             },
         );
-        self.note_change(self.journal_group(), None, invariant.clone(), out);
+        self.note_change(self.journal_group(), None, invariant.clone(), step);
         Ok(Reply::Added {
             invariant: Box::new(invariant),
             notes,
@@ -67,7 +64,7 @@ impl Core {
         &mut self,
         id: &str,
         patch: InvariantPatch,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let before = self.changeable(id)?;
         if let Some(expected) = patch.expected_revision
@@ -110,34 +107,34 @@ impl Core {
         }
         self.write_edit(&before, &after)?;
         self.emit(
-            out,
+            step,
             EventKind::InvariantEdited {
                 invariant: after.clone(),
             },
         );
-        self.note_change(self.journal_group(), Some(before), after.clone(), out);
-        self.corrected_by_change(after.id, "the invariant was edited", out);
+        self.note_change(self.journal_group(), Some(before), after.clone(), step);
+        self.corrected_by_change(after.id, "the invariant was edited", step);
         Ok(Reply::Invariant(Box::new(after)))
     }
 
-    pub(crate) fn remove(&mut self, id: &str, out: &mut Batch) -> Result<Reply, EngineError> {
+    pub(crate) fn remove(&mut self, id: &str, step: &mut Step<'_>) -> Result<Reply, EngineError> {
         let before = self.changeable(id)?;
         let mut invariant = before.clone();
         invariant.active = false;
         invariant.revision += 1;
         self.write_back(Some(&before), None)?;
         self.emit(
-            out,
+            step,
             EventKind::InvariantRemoved {
                 invariant: invariant.clone(),
             },
         );
-        self.note_change(self.journal_group(), Some(before), invariant.clone(), out);
-        self.corrected_by_change(invariant.id, "the invariant was removed", out);
+        self.note_change(self.journal_group(), Some(before), invariant.clone(), step);
+        self.corrected_by_change(invariant.id, "the invariant was removed", step);
         Ok(Reply::Invariant(Box::new(invariant)))
     }
 
-    pub(crate) fn restore(&mut self, id: &str, out: &mut Batch) -> Result<Reply, EngineError> {
+    pub(crate) fn restore(&mut self, id: &str, step: &mut Step<'_>) -> Result<Reply, EngineError> {
         let mut invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.active {
             return Err(EngineError::Invalid(format!(
@@ -150,12 +147,12 @@ impl Core {
         invariant.revision += 1;
         self.write_back(None, Some(&invariant))?;
         self.emit(
-            out,
+            step,
             EventKind::InvariantRestored {
                 invariant: invariant.clone(),
             },
         );
-        self.note_change(self.journal_group(), Some(before), invariant.clone(), out);
+        self.note_change(self.journal_group(), Some(before), invariant.clone(), step);
         Ok(Reply::Invariant(Box::new(invariant)))
     }
 

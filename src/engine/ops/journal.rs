@@ -1,9 +1,9 @@
 //! Undo and redo over the journal of changes.
 
-use super::super::{EngineError, Reply, core::Core};
+use super::super::{EngineError, Reply, core::Core, step::Step};
 use crate::{
     model::{EventKind, Invariant, InvariantId, JournalEntry},
-    store::{Batch, Row},
+    store::Row,
 };
 
 /// How many changes can be taken back.
@@ -21,15 +21,17 @@ impl Core {
         group: u64,
         before: Option<Invariant>,
         after: Invariant,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) {
         let number = self.journal_group();
         let journal = &mut self.state.journal;
         let undone = journal.iter().filter(|e| e.undone).map(|e| e.number);
-        out.rows.extend(undone.map(Row::JournalDropped));
+        step.batch.rows.extend(undone.map(Row::JournalDropped));
         journal.retain(|e| !e.undone);
         if journal.len() == DEPTH {
-            out.rows.push(Row::JournalDropped(journal.remove(0).number));
+            step.batch
+                .rows
+                .push(Row::JournalDropped(journal.remove(0).number));
         }
         let entry = JournalEntry {
             number,
@@ -38,11 +40,11 @@ impl Core {
             after,
             undone: false,
         };
-        out.rows.push(Row::Journal(entry.clone()));
+        step.batch.rows.push(Row::Journal(entry.clone()));
         journal.push(entry);
     }
 
-    pub(crate) fn undo(&mut self, out: &mut Batch) -> Result<Reply, EngineError> {
+    pub(crate) fn undo(&mut self, step: &mut Step<'_>) -> Result<Reply, EngineError> {
         let last = self.state.journal.iter().rev().find(|e| !e.undone);
         let Some(group) = last.map(|e| e.group) else {
             return Err(EngineError::Invalid("there is nothing to undo".into()));
@@ -67,14 +69,14 @@ impl Core {
                     ..entry.after.clone()
                 },
             };
-            changed.push(self.set_to(target, out)?);
+            changed.push(self.set_to(target, step)?);
             entry.undone = true;
-            self.replace_entry(entry, out);
+            self.replace_entry(entry, step);
         }
         Ok(Reply::Invariants(changed))
     }
 
-    pub(crate) fn redo(&mut self, out: &mut Batch) -> Result<Reply, EngineError> {
+    pub(crate) fn redo(&mut self, step: &mut Step<'_>) -> Result<Reply, EngineError> {
         let first = self.state.journal.iter().find(|e| e.undone);
         let Some(group) = first.map(|e| e.group) else {
             return Err(EngineError::Invalid("there is nothing to redo".into()));
@@ -93,9 +95,9 @@ impl Core {
         }
         let mut changed = Vec::new();
         for mut entry in entries {
-            changed.push(self.set_to(entry.after.clone(), out)?);
+            changed.push(self.set_to(entry.after.clone(), step)?);
             entry.undone = false;
-            self.replace_entry(entry, out);
+            self.replace_entry(entry, step);
         }
         Ok(Reply::Invariants(changed))
     }
@@ -119,7 +121,7 @@ impl Core {
     }
 
     /// Gives an invariant the content of `target` as a new revision.
-    fn set_to(&mut self, target: Invariant, out: &mut Batch) -> Result<Invariant, EngineError> {
+    fn set_to(&mut self, target: Invariant, step: &mut Step<'_>) -> Result<Invariant, EngineError> {
         let id: InvariantId = target.id;
         let now = self.state.invariants.get(&id).map(|k| k.invariant.clone());
         let revision = now.as_ref().map_or(0, |i| i.revision) + 1;
@@ -137,13 +139,13 @@ impl Core {
                 invariant: invariant.clone(),
             },
         };
-        self.emit(out, kind);
-        self.corrected_by_change(id, "a change was undone or done again", out);
+        self.emit(step, kind);
+        self.corrected_by_change(id, "a change was undone or done again", step);
         Ok(invariant)
     }
 
-    fn replace_entry(&mut self, entry: JournalEntry, out: &mut Batch) {
-        out.rows.push(Row::Journal(entry.clone()));
+    fn replace_entry(&mut self, entry: JournalEntry, step: &mut Step<'_>) {
+        step.batch.rows.push(Row::Journal(entry.clone()));
         if let Some(old) = self
             .state
             .journal

@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use jiff::Timestamp;
-
 use super::{
     super::{
         config::JudgeConfig,
@@ -12,15 +10,13 @@ use super::{
         judging::Spent,
         message,
         reach::Hit,
+        step::Step,
     },
     attempts::verdict_of,
 };
-use crate::{
-    model::{
-        CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Layer,
-        Money, Plan, PlanId, Signature, Verdict, VerdictKind, Violation,
-    },
-    store::Batch,
+use crate::model::{
+    CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Layer, Money,
+    Plan, PlanId, Signature, Verdict, VerdictKind, Violation,
 };
 
 /// How a violation begins that a judge found.
@@ -62,15 +58,15 @@ impl Core {
     }
 
     /// The agent has changed something.
-    pub(super) fn judge_after_edit(&mut self, plan: PlanId, out: &mut Batch) {
-        self.judge_at(plan, out, |_, checkpoint| {
+    pub(super) fn judge_after_edit(&mut self, plan: PlanId, step: &mut Step<'_>) {
+        self.judge_at(plan, step, |_, checkpoint| {
             checkpoint == Checkpoint::EachEdit
         });
     }
 
     /// The agent says that it is done with its turn.
-    pub(super) fn judge_after_turn(&mut self, plan: PlanId, out: &mut Batch) {
-        self.judge_at(plan, out, |turns, checkpoint| {
+    pub(super) fn judge_after_turn(&mut self, plan: PlanId, step: &mut Step<'_>) {
+        self.judge_at(plan, step, |turns, checkpoint| {
             *turns += 1;
             match checkpoint {
                 Checkpoint::EachNIterations(n) => *turns >= n.get(),
@@ -80,14 +76,14 @@ impl Core {
     }
 
     /// Somebody wants to apply the plan: whatever is due is asked about.
-    pub(crate) fn judge_before_apply(&mut self, plan: PlanId, out: &mut Batch) {
-        self.judge_at(plan, out, |_, _| true);
+    pub(crate) fn judge_before_apply(&mut self, plan: PlanId, step: &mut Step<'_>) {
+        self.judge_at(plan, step, |_, _| true);
     }
 
     fn judge_at(
         &mut self,
         plan: PlanId,
-        out: &mut Batch,
+        step: &mut Step<'_>,
         mut now: impl FnMut(&mut u32, Checkpoint) -> bool,
     ) {
         let Some(record) = self.state.plans.get(&plan).cloned() else {
@@ -98,7 +94,7 @@ impl Core {
             if now(self.under_way.turns.entry(key).or_default(), checkpoint) {
                 self.under_way.turns.insert(key, 0);
                 // What cannot be asked stays due, and the gate of apply says why.
-                let _ = self.ask_judge(&record, &invariant, out);
+                let _ = self.ask_judge(&record, &invariant, step);
             }
         }
     }
@@ -108,7 +104,7 @@ impl Core {
         &mut self,
         plan: &Plan,
         invariant: &Invariant,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<(), Unasked> {
         let key = (plan.id, invariant.id);
         let actions = self.state.judging.due(plan.id, invariant.id);
@@ -123,7 +119,7 @@ impl Core {
             return Ok(());
         }
         let job = JudgeJob {
-            id: CheckId(self.new_id()),
+            id: CheckId(self.new_id(step.now)),
             plan_id: plan.id,
             invariant_id: invariant.id,
             clause: invariant.text.clone(),
@@ -139,10 +135,10 @@ impl Core {
                 upto,
                 cost: Money::default(),
                 cached: true,
-                at: Timestamp::now(),
+                at: step.now,
                 ..known
             };
-            self.judged(check, out);
+            self.judged(check, step);
             return Ok(());
         }
         if let Some(bound) = self.bound_reached(plan.id) {
@@ -237,11 +233,11 @@ impl Core {
     }
 
     /// Takes in what a judge answered: recorded, charged, and acted upon.
-    pub(crate) fn judged(&mut self, check: JudgeCheck, out: &mut Batch) {
+    pub(crate) fn judged(&mut self, check: JudgeCheck, step: &mut Step<'_>) {
         let key = (check.plan_id, check.invariant_id);
         self.under_way.running.remove(&key);
         let (outcome, reason) = (check.outcome, check.reason.clone());
-        self.emit(out, EventKind::JudgeChecked { check });
+        self.emit(step, EventKind::JudgeChecked { check });
         let invariant = self
             .state
             .invariants
@@ -250,18 +246,24 @@ impl Core {
         let plan = self.state.plans.get(&key.0).cloned();
         if let (Some(invariant), Some(plan)) = (invariant, plan) {
             match outcome {
-                CheckOutcome::Broken => self.judged_broken(&plan, &invariant, &reason, out),
-                CheckOutcome::Holds => self.judged_to_hold(&plan, &invariant, out),
+                CheckOutcome::Broken => self.judged_broken(&plan, &invariant, &reason, step),
+                CheckOutcome::Holds => self.judged_to_hold(&plan, &invariant, step),
                 CheckOutcome::Failed => {}
             }
             if self.under_way.again.remove(&key) {
-                let _ = self.ask_judge(&plan, &invariant, out);
+                let _ = self.ask_judge(&plan, &invariant, step);
             }
         }
-        self.reconcile_after_correction(key.0, out);
+        self.reconcile_after_correction(key.0, step);
     }
 
-    fn judged_broken(&mut self, plan: &Plan, invariant: &Invariant, reason: &str, out: &mut Batch) {
+    fn judged_broken(
+        &mut self,
+        plan: &Plan,
+        invariant: &Invariant,
+        reason: &str,
+        step: &mut Step<'_>,
+    ) {
         let hit = Hit {
             index: 0,
             signature: Signature::of_judgment(invariant.id),
@@ -272,7 +274,7 @@ impl Core {
         let breaches = vec![breach];
         let kind = verdict_of(&breaches);
         self.emit(
-            out,
+            step,
             EventKind::ChangeFound {
                 plan_id: plan.id,
                 agent: plan.agent.clone().unwrap_or_default(),
@@ -286,10 +288,10 @@ impl Core {
             },
         );
         if self.judged_violation(plan.id, invariant.id).is_none() {
-            self.violated(plan.id, invariant, format!("{JUDGED}{reason}"), None, out);
+            self.violated(plan.id, invariant, format!("{JUDGED}{reason}"), None, step);
         }
         if kind == VerdictKind::Halt && !plan.is_halted() {
-            self.halt(plan.id, &breaches, out);
+            self.halt(plan.id, &breaches, step);
         }
         self.untold.entry(plan.id).or_default().extend(breaches);
     }
@@ -300,10 +302,10 @@ impl Core {
             .cloned()
     }
 
-    fn judged_to_hold(&mut self, plan: &Plan, invariant: &Invariant, out: &mut Batch) {
+    fn judged_to_hold(&mut self, plan: &Plan, invariant: &Invariant, step: &mut Step<'_>) {
         self.under_way.sent_back.remove(&(plan.id, invariant.id));
         if let Some(violation) = self.judged_violation(plan.id, invariant.id) {
-            self.corrected(violation, "the judge", out);
+            self.corrected(violation, "the judge", step);
         }
     }
 

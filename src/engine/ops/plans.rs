@@ -13,6 +13,7 @@ use super::super::{
     core::Core,
     protocol::PlanRef,
     state::{project_root, promoted},
+    step::Step,
 };
 use super::reconcile::Survey;
 use crate::{
@@ -21,7 +22,6 @@ use crate::{
         ProjectName, ReconciliationResult, Scope, Transition,
     },
     rules::{glob, normalise::Keyed},
-    store::Batch,
 };
 
 impl Core {
@@ -31,10 +31,10 @@ impl Core {
         project: ProjectName,
         params: BTreeMap<String, String>,
         parent: Option<PlanRef>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let parent = parent.map(|p| self.find_plan(&p).cloned()).transpose()?;
-        let mut plan = self.new_plan(project.clone());
+        let mut plan = self.new_plan(project.clone(), step.now);
         plan.action = Some(action.clone());
         plan.parent = parent.as_ref().map(|p| p.id);
         plan.params = params;
@@ -54,19 +54,19 @@ impl Core {
                 glob::bind(pattern, &plan.params)?;
             }
         }
-        self.emit(out, EventKind::PlanCreated { plan: plan.clone() });
+        self.emit(step, EventKind::PlanCreated { plan: plan.clone() });
         for template in &templates {
             let mut invariant = promoted(template, &plan, &action);
-            invariant.id = InvariantId(self.new_id());
-            invariant.created_at = Timestamp::now();
-            self.emit(out, EventKind::InvariantAdded { invariant });
+            invariant.id = InvariantId(self.new_id(step.now));
+            invariant.created_at = step.now;
+            self.emit(step, EventKind::InvariantAdded { invariant });
         }
         if let Some(parent) = parent {
-            self.inherit(&parent, &plan, out);
+            self.inherit(&parent, &plan, step);
         }
         let mut record = self.project_record(&project);
         record.current_plan = Some(plan.id);
-        self.emit(out, EventKind::ProjectBound { project: record });
+        self.emit(step, EventKind::ProjectBound { project: record });
         Ok(Reply::PlanMade {
             plan: Box::new(plan),
             promoted: templates.len(),
@@ -74,7 +74,7 @@ impl Core {
     }
 
     /// Gives a child plan what is in force in its parent and would not reach it by itself.
-    fn inherit(&mut self, parent: &Plan, child: &Plan, out: &mut Batch) {
+    fn inherit(&mut self, parent: &Plan, child: &Plan, step: &mut Step<'_>) {
         let has: Vec<_> = self
             .state
             .collect_for_plan(child)
@@ -89,18 +89,17 @@ impl Core {
             .collect();
         for keyed in missing {
             let mut invariant = keyed.invariant.clone();
-            invariant.id = InvariantId(self.new_id());
+            invariant.id = InvariantId(self.new_id(step.now));
             invariant.scope = Scope::Plan(child.id);
             invariant.revision = 1;
-            self.emit(out, EventKind::InvariantAdded { invariant });
+            self.emit(step, EventKind::InvariantAdded { invariant });
         }
     }
 
     /// A plan that nothing has happened to yet.
-    pub(crate) fn new_plan(&mut self, project: ProjectName) -> Plan {
-        let now = Timestamp::now();
+    pub(crate) fn new_plan(&mut self, project: ProjectName, now: Timestamp) -> Plan {
         Plan {
-            id: PlanId(self.new_id()),
+            id: PlanId(self.new_id(now)),
             project,
             action: None,
             parent: None,
@@ -134,9 +133,9 @@ impl Core {
     }
 
     /// Records a change of a plan.
-    pub(crate) fn change_plan(&mut self, mut plan: Plan, change: PlanChange, out: &mut Batch) {
-        plan.updated_at = Timestamp::now();
-        self.emit(out, EventKind::PlanChanged { plan, change });
+    pub(crate) fn change_plan(&mut self, mut plan: Plan, change: PlanChange, step: &mut Step<'_>) {
+        plan.updated_at = step.now;
+        self.emit(step, EventKind::PlanChanged { plan, change });
     }
 
     /// One step of the plan's life, behind its reconciliation (semantics section 5).
@@ -144,13 +143,13 @@ impl Core {
         &mut self,
         id: PlanId,
         transition: Transition,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<ReconciliationResult, EngineError> {
         let state = match transition.target() {
             Phase::Apply => PhaseState::Applied,
             _ => PhaseState::Processing,
         };
-        self.enter(id, transition, state, out)
+        self.enter(id, transition, state, step)
     }
 
     /// A transition after which the plan is in `state`.
@@ -159,7 +158,7 @@ impl Core {
         id: PlanId,
         transition: Transition,
         state: PhaseState,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<ReconciliationResult, EngineError> {
         let plan = self.state.plans[&id].clone();
         check_order(&plan, transition)?;
@@ -169,17 +168,17 @@ impl Core {
                 let mut plan = plan;
                 plan.state = PhaseState::Blocked;
                 plan.blocked = Some(transition);
-                self.change_plan(plan, PlanChange::Blocked { transition }, out);
+                self.change_plan(plan, PlanChange::Blocked { transition }, step);
                 return Err(error);
             }
         };
-        let (result, reasons) = self.record(&plan, Some(transition), survey, out);
+        let (result, reasons) = self.record(&plan, Some(transition), survey, step);
         let mut plan = self.state.plans[&id].clone();
         if !result.success {
             plan.state = PhaseState::Blocked;
             plan.blocked = Some(transition);
             plan.violated_ids = result.violated_ids.clone();
-            self.change_plan(plan, PlanChange::Blocked { transition }, out);
+            self.change_plan(plan, PlanChange::Blocked { transition }, step);
             return Err(EngineError::Blocked {
                 plan_id: id,
                 transition,
@@ -192,8 +191,8 @@ impl Core {
         plan.state = state;
         plan.blocked = None;
         plan.violated_ids = Vec::new();
-        plan.entered.insert(phase, Timestamp::now());
-        self.change_plan(plan, PlanChange::Entered { phase }, out);
+        plan.entered.insert(phase, step.now);
+        self.change_plan(plan, PlanChange::Entered { phase }, step);
         Ok(result)
     }
 
@@ -225,7 +224,7 @@ impl Core {
     pub(crate) fn plan_resume(
         &mut self,
         plan: &PlanRef,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let mut plan = self.find_plan(plan)?.clone();
         if !plan.is_halted() {
@@ -237,14 +236,14 @@ impl Core {
         plan.state = plan.resume_to.take().unwrap_or(PhaseState::Processing);
         plan.halt_reason = None;
         let cleared = std::mem::take(&mut plan.halted_by);
-        self.change_plan(plan.clone(), PlanChange::Resumed { cleared }, out);
+        self.change_plan(plan.clone(), PlanChange::Resumed { cleared }, step);
         Ok(Reply::Plan(Box::new(plan)))
     }
 
     pub(crate) fn plan_cancel(
         &mut self,
         plan: &PlanRef,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let mut plan = self.find_plan(plan)?.clone();
         if plan.is_over() {
@@ -254,7 +253,7 @@ impl Core {
             )));
         }
         plan.state = PhaseState::Cancelled;
-        self.change_plan(plan.clone(), PlanChange::Cancelled, out);
+        self.change_plan(plan.clone(), PlanChange::Cancelled, step);
         Ok(Reply::Plan(Box::new(plan)))
     }
 
@@ -262,7 +261,7 @@ impl Core {
         &mut self,
         name: ProjectName,
         root: &Path,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let root = project_root(root);
         let others: Vec<Project> = self
@@ -274,14 +273,14 @@ impl Core {
             .collect();
         for mut other in others {
             other.roots.retain(|r| *r != root);
-            self.emit(out, EventKind::ProjectBound { project: other });
+            self.emit(step, EventKind::ProjectBound { project: other });
         }
         let mut project = self.project_record(&name);
         if !project.roots.contains(&root) {
             project.roots.push(root);
         }
         self.emit(
-            out,
+            step,
             EventKind::ProjectBound {
                 project: project.clone(),
             },

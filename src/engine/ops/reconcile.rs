@@ -3,14 +3,13 @@
 
 use jiff::Timestamp;
 
-use super::super::core::Core;
+use super::super::{core::Core, step::Step};
 use crate::{
     model::{
         Decision, DecisionId, DecisionKind, Enforcement, EventKind, InvariantId, Layer, PhaseState,
         Plan, PlanId, ReconciliationDecision, ReconciliationResult, Severity, Transition,
     },
     rules::merge::Merged,
-    store::Batch,
 };
 
 /// What one reconciliation found, before it is recorded.
@@ -38,10 +37,10 @@ impl Core {
         &mut self,
         plan: &Plan,
         transition: Option<Transition>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> (ReconciliationResult, Vec<String>) {
         let survey = self.survey(plan, transition);
-        self.record(plan, transition, survey, out)
+        self.record(plan, transition, survey, step)
     }
 
     /// Records what a reconciliation found, as [`Core::reconcile`] gives it.
@@ -50,7 +49,7 @@ impl Core {
         plan: &Plan,
         transition: Option<Transition>,
         survey: Survey,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> (ReconciliationResult, Vec<String>) {
         let Survey {
             merged,
@@ -58,8 +57,8 @@ impl Core {
             reasons,
         } = survey;
         let success = reasons.is_empty();
-        let decision_id = DecisionId(self.new_id());
-        let now = Timestamp::now();
+        let decision_id = DecisionId(self.new_id(step.now));
+        let now = step.now;
         let name = transition.map_or("reconciliation", Transition::verb);
         let mut decisions = vec![Decision {
             id: decision_id,
@@ -76,7 +75,7 @@ impl Core {
         for shadow in &merged.shadowed {
             let (winner, loser) = (&shadow.winner.invariant, &shadow.loser.invariant);
             decisions.push(Decision {
-                id: DecisionId(self.new_id()),
+                id: DecisionId(self.new_id(step.now)),
                 plan_id: plan.id,
                 parent: Some(decision_id),
                 kind: DecisionKind::ConflictResolved,
@@ -105,7 +104,7 @@ impl Core {
                 decision_id,
             };
             self.emit(
-                out,
+                step,
                 EventKind::InvariantEnforced {
                     plan_id: plan.id,
                     record,
@@ -113,7 +112,7 @@ impl Core {
             );
         }
         self.emit(
-            out,
+            step,
             EventKind::InvariantReconciled {
                 plan_id: plan.id,
                 transition,
@@ -137,7 +136,7 @@ impl Core {
             .filter(|v| violated_ids.contains(&v.invariant_id))
         {
             self.emit(
-                out,
+                step,
                 EventKind::InvariantViolated {
                     plan_id: plan.id,
                     violation,
@@ -235,7 +234,7 @@ impl Core {
 
     /// After a correction: reconciles a blocked plan again. When nothing blocks any more, the
     /// plan is queued for the same transition, which a person or an orchestrator retries.
-    pub(crate) fn reconcile_after_correction(&mut self, id: PlanId, out: &mut Batch) {
+    pub(crate) fn reconcile_after_correction(&mut self, id: PlanId, step: &mut Step<'_>) {
         let Some(plan) = self.state.plans.get(&id).cloned() else {
             return;
         };
@@ -243,14 +242,14 @@ impl Core {
             return;
         }
         let transition = plan.blocked;
-        let (result, _) = self.reconcile(&plan, transition, out);
+        let (result, _) = self.reconcile(&plan, transition, step);
         let mut plan = plan;
         plan.violated_ids = result.violated_ids;
         if result.success {
             plan.state = PhaseState::Queued;
         }
         let Some(transition) = transition else { return };
-        self.change_plan(plan, crate::model::PlanChange::Blocked { transition }, out);
+        self.change_plan(plan, crate::model::PlanChange::Blocked { transition }, step);
     }
 }
 

@@ -8,20 +8,18 @@ use super::{
         message,
         protocol::{HookCall, HookEvent, HookReply, PROBE_SESSION},
         state::project_root,
+        step::Step,
     },
     attempts::How,
 };
-use crate::{
-    model::{
-        Attempt, EventKind, Phase, PhaseState, PlanChange, PlanId, Session, Transition, Verdict,
-        VerdictKind,
-    },
-    store::Batch,
+use crate::model::{
+    Attempt, EventKind, Phase, PhaseState, PlanChange, PlanId, Session, Transition, Verdict,
+    VerdictKind,
 };
 
 impl Core {
     /// Answers what an agent's hook reports. Never fails: what cannot be decided is denied.
-    pub(crate) fn hook(&mut self, call: HookCall, out: &mut Batch) -> HookReply {
+    pub(crate) fn hook(&mut self, call: HookCall, step: &mut Step<'_>) -> HookReply {
         if call.session == PROBE_SESSION {
             let verdict = match &call.what {
                 HookEvent::Attempt(attempt) => {
@@ -32,19 +30,19 @@ impl Core {
             return reply(None, verdict);
         }
         if call.what == HookEvent::SessionEnd {
-            self.end_session(&call.agent, &call.session, out);
+            self.end_session(&call.agent, &call.session, step);
             return reply(None, Verdict::allow());
         }
-        let mut session = self.bind(&call, out);
+        let mut session = self.bind(&call, step);
         let hooked = call.hooked;
         if call.what == HookEvent::SessionStart && session.hooked != hooked {
             session.hooked = hooked;
             let session = session.clone();
-            self.emit(out, EventKind::SessionStarted { session });
+            self.emit(step, EventKind::SessionStarted { session });
         }
         let starts = call.what == HookEvent::SessionStart;
         let begins = starts || call.what == HookEvent::Prompt;
-        let verdict = self.verdict_on(&session, &call, out);
+        let verdict = self.verdict_on(&session, &call, step);
         let mut answer = reply(Some(session.plan), verdict);
         let ends = call.what == HookEvent::Stopped { turn: true };
         answer.judging = ends && self.is_judging(session.plan);
@@ -56,12 +54,12 @@ impl Core {
         }
         let hears = call.traits.hears && (begins || session.told.is_some());
         if hears && answer.verdict.verdict == VerdictKind::Allow {
-            answer.context = self.news(&session, starts, out);
+            answer.context = self.news(&session, starts, step);
         }
         answer
     }
 
-    fn verdict_on(&mut self, session: &Session, call: &HookCall, out: &mut Batch) -> Verdict {
+    fn verdict_on(&mut self, session: &Session, call: &HookCall, step: &mut Step<'_>) -> Verdict {
         let plan = session.plan;
         match &call.what {
             HookEvent::SessionStart => {
@@ -77,25 +75,25 @@ impl Core {
                 Verdict::allow()
             }
             HookEvent::Prompt => {
-                self.command_ended(session, None, out);
+                self.command_ended(session, None, step);
                 self.halt_of(plan)
             }
             HookEvent::Settled => self.halt_of(plan),
-            HookEvent::Attempt(attempt) => self.verdict_on_attempt(session, call, attempt, out),
+            HookEvent::Attempt(attempt) => self.verdict_on_attempt(session, call, attempt, step),
             HookEvent::Ran(attempt) => {
-                let found = self.look_at_tree(session, out);
-                self.command_ended(session, attempt.call.clone(), out);
+                let found = self.look_at_tree(session, step);
+                self.command_ended(session, attempt.call.clone(), step);
                 self.verdict_on_found(plan, found)
             }
             HookEvent::Stopped { turn } => {
                 // The hook asks again while a judge is read to.
                 if *turn && !call.again {
-                    self.judge_after_turn(plan, out);
+                    self.judge_after_turn(plan, step);
                 }
-                let found = self.look_at_tree(session, out);
+                let found = self.look_at_tree(session, step);
                 // A command that was interrupted told no end.
                 if *turn {
-                    self.command_ended(session, None, out);
+                    self.command_ended(session, None, step);
                 }
                 let found = self.verdict_on_found(plan, found);
                 if *turn {
@@ -123,15 +121,15 @@ impl Core {
         session: &Session,
         call: &HookCall,
         attempt: &Attempt,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Verdict {
         let key = (session.agent.clone(), session.session.clone());
-        if let Some(verdict) = self.decided.again(&key, &call.via, attempt) {
+        if let Some(verdict) = self.decided.again(&key, &call.via, attempt, step.now) {
             return verdict.clone();
         }
         if !call.traits.tells_end && !session.running.is_empty() {
-            let found = self.look_at_tree(session, out);
-            self.command_ended(session, None, out);
+            let found = self.look_at_tree(session, step);
+            self.command_ended(session, None, step);
             // The only moment at which the model can be told.
             if !found.is_empty() {
                 return self.verdict_on_found(session.plan, found);
@@ -141,20 +139,21 @@ impl Core {
             planning: call.planning,
             steers_unseen: call.traits.steers_unseen,
         };
-        let verdict = self.attempt(session, attempt.clone(), how, out);
+        let verdict = self.attempt(session, attempt.clone(), how, step);
         if verdict.lets_through() {
-            self.judge_after_edit(session.plan, out);
+            self.judge_after_edit(session.plan, step);
         }
         // A question may have been answered when the same attempt comes again.
         if verdict.verdict != VerdictKind::Ask {
-            self.decided.note(key, &call.via, attempt.clone(), &verdict);
+            self.decided
+                .note(key, &call.via, attempt.clone(), &verdict, step.now);
         }
         verdict
     }
 
     /// What a model has to be told of its plan's effective set: all of it when the session
     /// starts, and again after each change.
-    fn news(&mut self, session: &Session, starts: bool, out: &mut Batch) -> Option<String> {
+    fn news(&mut self, session: &Session, starts: bool, step: &mut Step<'_>) -> Option<String> {
         let compiled = self.compiled(session.plan, &session.root).ok()?;
         let told = session.told.as_deref();
         if told == Some(&compiled.digest) && !starts {
@@ -171,7 +170,7 @@ impl Core {
             // What the attempt changed in the record stays.
             let mut session = self.state.sessions.get(&key)?.clone();
             session.told = Some(compiled.digest.clone());
-            self.emit(out, EventKind::SessionStarted { session });
+            self.emit(step, EventKind::SessionStarted { session });
         }
         context
     }
@@ -194,7 +193,7 @@ impl Core {
     }
 
     /// The session's record, bound to its plan; made when it is new or its plan is over.
-    fn bind(&mut self, call: &HookCall, out: &mut Batch) -> Session {
+    fn bind(&mut self, call: &HookCall, step: &mut Step<'_>) -> Session {
         let (agent, session, dir, pid) = (
             call.agent.as_str(),
             call.session.as_str(),
@@ -243,7 +242,7 @@ impl Core {
         let own = own.filter(|id| self.continues(*id));
         let plan = match parents_plan.or(own) {
             Some(plan) if self.chosen_plan(&project).is_none() => plan,
-            _ => self.plan_for(agent, &project, pid, out),
+            _ => self.plan_for(agent, &project, pid, step),
         };
         let known_pid = known.as_ref().and_then(|k| k.pid);
         let known_hooked = known.as_ref().is_some_and(|k| k.hooked);
@@ -269,7 +268,7 @@ impl Core {
             running: known_running,
         };
         self.emit(
-            out,
+            step,
             EventKind::SessionStarted {
                 session: session.clone(),
             },
@@ -278,7 +277,7 @@ impl Core {
             && record.agent.as_deref() != Some(agent)
         {
             record.agent = Some(agent.to_owned());
-            self.change_plan(record, PlanChange::Session, out);
+            self.change_plan(record, PlanChange::Session, step);
         }
         session
     }
@@ -299,7 +298,7 @@ impl Core {
         agent: &str,
         project: &crate::model::ProjectName,
         pid: Option<u32>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> PlanId {
         if let Some(chosen) = self.chosen_plan(project) {
             return chosen;
@@ -318,19 +317,23 @@ impl Core {
         if let Some(left) = left {
             return left.id;
         }
-        let mut plan = self.new_plan(project.clone());
+        let mut plan = self.new_plan(project.clone(), step.now);
         plan.automatic = true;
         plan.agent = Some(agent.to_owned());
         let id = plan.id;
-        self.emit(out, EventKind::PlanCreated { plan });
+        self.emit(step, EventKind::PlanCreated { plan });
         // A blocked start is recorded, and met again when the agent first wants to change a file.
-        let _ = self.transition(id, Transition::StartStrategize, out);
+        let _ = self.transition(id, Transition::StartStrategize, step);
         id
     }
 
     /// Moves an automatic plan into execution at its first change of a file. The sentence says
     /// why it may not.
-    pub(crate) fn start_executing(&mut self, id: PlanId, out: &mut Batch) -> Result<(), String> {
+    pub(crate) fn start_executing(
+        &mut self,
+        id: PlanId,
+        step: &mut Step<'_>,
+    ) -> Result<(), String> {
         loop {
             let Some(plan) = self.state.plans.get(&id) else {
                 return Ok(());
@@ -341,23 +344,23 @@ impl Core {
             let Some(next) = Transition::after(plan.phase) else {
                 return Ok(());
             };
-            self.transition(id, next, out).map_err(|e| e.to_string())?;
+            self.transition(id, next, step).map_err(|e| e.to_string())?;
         }
     }
 
     /// Moves an automatic plan to its end, when its agent records the work or hands it over: the
     /// gate is asked each time, and the plan goes on. The sentence says why it may not.
-    pub(crate) fn start_applying(&mut self, id: PlanId, out: &mut Batch) -> Result<(), String> {
-        self.start_executing(id, out)?;
+    pub(crate) fn start_applying(&mut self, id: PlanId, step: &mut Step<'_>) -> Result<(), String> {
+        self.start_executing(id, step)?;
         if !self.state.plans.get(&id).is_some_and(|p| p.automatic) {
             return Ok(());
         }
-        self.enter(id, Transition::ApplyPlan, PhaseState::Processing, out)
+        self.enter(id, Transition::ApplyPlan, PhaseState::Processing, step)
             .map(|_| ())
             .map_err(|e| e.to_string())
     }
 
-    fn end_session(&mut self, agent: &str, session: &str, out: &mut Batch) {
+    fn end_session(&mut self, agent: &str, session: &str, step: &mut Step<'_>) {
         let key = (agent.to_owned(), session.to_owned());
         let Some(session) = self
             .state
@@ -378,9 +381,9 @@ impl Core {
             .cloned()
             .collect();
         for mut session in children.into_iter().chain([session]) {
-            session.ended_at = Some(Timestamp::now());
+            session.ended_at = Some(step.now);
             session.running.clear();
-            self.emit(out, EventKind::SessionEnded { session });
+            self.emit(step, EventKind::SessionEnded { session });
         }
         let others = self
             .state
@@ -397,7 +400,7 @@ impl Core {
             && !self.has_standing(plan);
         if ends {
             record.state = PhaseState::Complete;
-            self.change_plan(record, PlanChange::Completed, out);
+            self.change_plan(record, PlanChange::Completed, step);
         }
     }
 }

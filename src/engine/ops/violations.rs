@@ -1,14 +1,9 @@
 //! Violations: reported from outside, corrected, waived.
 
-use jiff::Timestamp;
-
-use super::super::{EngineError, Reply, core::Core, protocol::PlanRef};
-use crate::{
-    model::{
-        EventKind, FoundChange, Invariant, InvariantId, Origin, PlanId, Severity, Violation,
-        ViolationId, ViolationStatus, clean_text,
-    },
-    store::Batch,
+use super::super::{EngineError, Reply, core::Core, protocol::PlanRef, step::Step};
+use crate::model::{
+    EventKind, FoundChange, Invariant, InvariantId, Origin, PlanId, Severity, Violation,
+    ViolationId, ViolationStatus, clean_text,
 };
 
 impl Core {
@@ -18,7 +13,7 @@ impl Core {
         plan: &PlanRef,
         violated: &[String],
         response: &str,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let plan = self.find_plan(plan)?.clone();
         let details = match response.trim() {
@@ -51,9 +46,9 @@ impl Core {
             if known {
                 continue;
             }
-            self.violated(plan.id, &invariant, details.clone(), None, out);
+            self.violated(plan.id, &invariant, details.clone(), None, step);
         }
-        let (result, _) = self.reconcile(&plan, None, out);
+        let (result, _) = self.reconcile(&plan, None, step);
         Ok(Reply::Reconciled(Box::new(result)))
     }
 
@@ -64,21 +59,21 @@ impl Core {
         invariant: &Invariant,
         details: String,
         found: Option<FoundChange>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Violation {
         let violation = Violation {
-            id: ViolationId(self.new_id()),
+            id: ViolationId(self.new_id(step.now)),
             plan_id,
             invariant_id: invariant.id,
             violated_text: invariant.text.clone(),
             severity: invariant.severity,
             details,
-            at: Timestamp::now(),
+            at: step.now,
             status: ViolationStatus::Open,
             found,
         };
         self.emit(
-            out,
+            step,
             EventKind::InvariantViolated {
                 plan_id,
                 violation: violation.clone(),
@@ -88,27 +83,27 @@ impl Core {
     }
 
     /// Ends an open violation, and looks again at what it blocked.
-    pub(super) fn correct(&mut self, violation: Violation, by: &str, out: &mut Batch) {
+    pub(super) fn correct(&mut self, violation: Violation, by: &str, step: &mut Step<'_>) {
         let plan_id = violation.plan_id;
-        self.corrected(violation, by, out);
-        self.reconcile_after_correction(plan_id, out);
+        self.corrected(violation, by, step);
+        self.reconcile_after_correction(plan_id, step);
     }
 
     /// Ends an open violation; what it blocked is to be looked at again.
-    pub(super) fn corrected(&mut self, mut violation: Violation, by: &str, out: &mut Batch) {
+    pub(super) fn corrected(&mut self, mut violation: Violation, by: &str, step: &mut Step<'_>) {
         violation.status = ViolationStatus::Corrected {
-            resolved_at: Timestamp::now(),
+            resolved_at: step.now,
             by: by.to_owned(),
         };
         let plan_id = violation.plan_id;
-        self.emit(out, EventKind::CorrectionApplied { plan_id, violation });
+        self.emit(step, EventKind::CorrectionApplied { plan_id, violation });
     }
 
     pub(crate) fn resolve_violation(
         &mut self,
         id: &str,
         waive: Option<String>,
-        out: &mut Batch,
+        step: &mut Step<'_>,
     ) -> Result<Reply, EngineError> {
         let id = self.find_violation(id)?;
         let mut violation = self.state.violations[&id].clone();
@@ -117,7 +112,7 @@ impl Core {
                 "violation {id} is resolved already"
             )));
         }
-        let resolved_at = Timestamp::now();
+        let resolved_at = step.now;
         violation.status = match waive {
             None => ViolationStatus::Corrected {
                 resolved_at,
@@ -146,19 +141,19 @@ impl Core {
         };
         let plan_id = violation.plan_id;
         self.emit(
-            out,
+            step,
             EventKind::CorrectionApplied {
                 plan_id,
                 violation: violation.clone(),
             },
         );
-        self.reconcile_after_correction(plan_id, out);
+        self.reconcile_after_correction(plan_id, step);
         Ok(Reply::Violation(Box::new(violation)))
     }
 
     /// A changed or removed invariant no longer stands violated, and blocked plans are looked
     /// at again.
-    pub(crate) fn corrected_by_change(&mut self, id: InvariantId, by: &str, out: &mut Batch) {
+    pub(crate) fn corrected_by_change(&mut self, id: InvariantId, by: &str, step: &mut Step<'_>) {
         let open: Vec<Violation> = self
             .state
             .violations
@@ -168,11 +163,11 @@ impl Core {
             .collect();
         for mut violation in open {
             violation.status = ViolationStatus::Corrected {
-                resolved_at: Timestamp::now(),
+                resolved_at: step.now,
                 by: by.to_owned(),
             };
             let plan_id = violation.plan_id;
-            self.emit(out, EventKind::CorrectionApplied { plan_id, violation });
+            self.emit(step, EventKind::CorrectionApplied { plan_id, violation });
         }
         let blocked: Vec<_> = self
             .state
@@ -182,7 +177,7 @@ impl Core {
             .map(|p| p.id)
             .collect();
         for plan in blocked {
-            self.reconcile_after_correction(plan, out);
+            self.reconcile_after_correction(plan, step);
         }
     }
 

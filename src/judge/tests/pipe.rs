@@ -1,5 +1,7 @@
 //! The helper as a process: what it prints when it cannot ask anybody.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use std::{
     io::Write,
     process::{Command, Stdio},
