@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each bench uses its part")]
 
 pub mod attempts;
+pub mod history;
 pub mod process;
 
 use std::{path::Path, sync::Arc};
