@@ -10,7 +10,7 @@ use super::{
     core::Core,
     judge::JudgeJob,
     prepare,
-    protocol::DecisionNode,
+    requests::{DecisionNode, Decisions, Events, History, LogVerify, Request},
     state::{RECENT, State, is_notable},
     step::Step,
 };
@@ -165,8 +165,8 @@ impl Engine {
         let trees = std::sync::Arc::clone(self.core.trees());
         match prepare::need(&call) {
             prepare::Need::LookAtPlan => {
-                if let Call::PlanTransition { plan, .. } = &call
-                    && let Ok(plan) = self.core.find_plan(plan)
+                if let Call::PlanTransition(asked) = &call
+                    && let Ok(plan) = self.core.find_plan(&asked.plan)
                 {
                     prepare::look_at(&trees, &self.core.roots_of(plan.id));
                 }
@@ -177,7 +177,9 @@ impl Engine {
         }
         let (mut answers, _) = self.run(vec![call]);
         self.flush()?;
-        answers.pop().unwrap_or(Ok(Reply::Done))
+        answers
+            .pop()
+            .unwrap_or_else(|| Err(EngineError::Failed("a call had no answer".into())))
     }
 
     /// Writes what is pending; returns its events.
@@ -204,12 +206,12 @@ impl Engine {
 
     fn read(&self, call: Call) -> Answer {
         Ok(match call {
-            Call::History { id } => {
-                let id = self.core.find_invariant(&id)?.invariant.id;
-                Reply::Invariants(self.store.history(id)?)
+            Call::History(r) => {
+                let id = self.core.find_invariant(&r.id)?.invariant.id;
+                History::into_reply(self.store.history(id)?)
             }
-            Call::Decisions { plan } => {
-                let plan = self.core.find_plan(&plan)?.id;
+            Call::Decisions(r) => {
+                let plan = self.core.find_plan(&r.plan)?.id;
                 let mut nodes = Vec::new();
                 for decision in self.store.decisions(plan)? {
                     let enforcements = match decision.kind {
@@ -223,13 +225,14 @@ impl Engine {
                         enforcements,
                     });
                 }
-                Reply::Decisions(nodes)
+                Decisions::into_reply(nodes)
             }
-            Call::Events { since, limit } => Reply::Events(self.store.events(since, limit)?),
-            Call::LogVerify => Reply::Log(self.store.verify_log()?),
+            Call::Events(r) => Events::into_reply(self.store.events(r.since, r.limit)?),
+            Call::LogVerify(_) => LogVerify::into_reply(self.store.verify_log()?),
             other => {
                 return Err(EngineError::Failed(format!(
-                    "{other:?} is no read; please report it"
+                    "{:?} is no read; please report it",
+                    other.name()
                 )));
             }
         })
@@ -249,7 +252,7 @@ fn load(store: &Store) -> Result<State, EngineError> {
 fn reads_store(call: &Call) -> bool {
     matches!(
         call,
-        Call::History { .. } | Call::Decisions { .. } | Call::Events { .. } | Call::LogVerify
+        Call::History(_) | Call::Decisions(_) | Call::Events(_) | Call::LogVerify(_)
     )
 }
 
