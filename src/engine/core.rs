@@ -159,11 +159,22 @@ impl Core {
         self.state.recent = recent.into();
     }
 
-    /// Starts again from another state, after a failed write.
+    /// Says how many breaches there were since the engine started.
+    pub(super) fn count_breaches(&mut self, breaches: u64) {
+        self.state.breaches = breaches;
+    }
+
+    /// Starts again from another state, after a failed write. What was concluded from events
+    /// that did not last goes as well.
     pub(super) fn reset(&mut self, state: State) {
         self.state = state;
         self.compiled.clear();
         self.files.clear();
+        self.finders.clear();
+        self.decided = Decided::default();
+        self.announced.clear();
+        self.untold.clear();
+        self.under_way.drop_jobs();
     }
 
     /// Decides one call. Events go into `out` and are already part of the state.

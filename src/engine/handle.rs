@@ -99,7 +99,7 @@ impl EngineHandle {
                 engine
                     .send(Msg::Subscribe { sender, reply })
                     .map_err(|_| gone())?;
-                answer.await.map_err(|_| gone())?
+                answer.await.map_err(|_| gone())??
             }
             Inner::Remote(remote) => match remote.call(Call::Snapshot, Some(sender)).await? {
                 Reply::Snapshot(snapshot) => snapshot,

@@ -41,7 +41,7 @@ pub(super) enum Msg {
     },
     Subscribe {
         sender: mpsc::Sender<Notice>,
-        reply: oneshot::Sender<Box<Snapshot>>,
+        reply: oneshot::Sender<Result<Box<Snapshot>, EngineError>>,
     },
     /// A judge has answered.
     Judged(Box<JudgeCheck>),
@@ -331,9 +331,12 @@ fn work(
         let _ = reply.send(answer);
     }
     if !newcomers.is_empty() {
+        let snapshot = engine.snapshot();
+        // Those who are there already are told what the snapshot made durable.
         publish_flushed(engine, subscribers);
         for (sender, reply) in newcomers {
-            if reply.send(Box::new(engine.core().snapshot())).is_ok() {
+            let welcome = snapshot.is_ok();
+            if reply.send(snapshot.clone()).is_ok() && welcome {
                 subscribers.push(Subscriber { sender, missed: 0 });
             }
         }

@@ -37,6 +37,20 @@ pub(crate) struct UnderWay {
     sent_back: HashMap<Key, u32>,
 }
 
+impl UnderWay {
+    /// Forgets the checks that nobody has begun to make; they are due again.
+    pub fn drop_jobs(&mut self) {
+        for job in self.jobs.drain(..) {
+            self.running.remove(&(job.plan_id, job.invariant_id));
+        }
+    }
+
+    /// Its answer could not be taken in: what it was about is due again.
+    pub fn give_up(&mut self, check: &JudgeCheck) {
+        self.running.remove(&(check.plan_id, check.invariant_id));
+    }
+}
+
 /// Why no judge can be asked now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unasked {
