@@ -7,9 +7,9 @@ use std::{
 };
 
 use super::{
-    requests::TreeWatch,
     located::{FoundPath, LocatedAttempt, Root},
     project_file::{FileEdit, FileReading},
+    requests::TreeWatch,
 };
 use crate::model::Session;
 
@@ -75,7 +75,10 @@ pub struct Facts {
 impl Facts {
     /// The looks at a project directory: its spellings, and what changed.
     pub fn looks_at(&self, root: &Path) -> impl Iterator<Item = (&Root, &Change)> {
-        let of = self.changes.iter().filter(move |(of, _)| of.written == root);
+        let of = self
+            .changes
+            .iter()
+            .filter(move |(of, _)| of.written == root);
         of.flat_map(|(root, changes)| changes.iter().map(move |change| (root, change)))
     }
 

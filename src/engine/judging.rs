@@ -102,6 +102,12 @@ impl Judging {
         self.recent.push_back(check);
     }
 
+    /// All actions that wait for a judge, for tests that compare states.
+    #[cfg(test)]
+    pub(crate) fn actions(&self) -> impl Iterator<Item = &JudgedAction> {
+        self.actions.values()
+    }
+
     /// The actions of a plan after an event, oldest first.
     pub fn of(&self, plan: PlanId, after: u64) -> impl Iterator<Item = &JudgedAction> {
         let from = (plan, after.saturating_add(u64::from(after > 0)));

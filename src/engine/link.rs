@@ -88,6 +88,8 @@ async fn keep(
             mut notices,
         }) = handle.subscribe().await
         else {
+            // It went away, or its disk fails; neither is mended by asking at once.
+            tokio::time::sleep(LOOK_AGAIN).await;
             continue;
         };
         if sender

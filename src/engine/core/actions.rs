@@ -2,7 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{super::{EngineError,  requests::ActionSummary, step::{Step, Stop}}, Core};
+use super::{
+    super::{
+        EngineError,
+        requests::ActionSummary,
+        step::{Step, Stop},
+    },
+    Core,
+};
 use crate::model::{Action, ActionName, EventKind, Scope};
 
 impl Core {

@@ -19,11 +19,14 @@ impl Core {
         facts: &Facts,
     ) -> Result<Checked, EngineError> {
         if paths.len() != facts.paths.len() {
-            let text = "the paths were not looked at; give the project directory as an absolute path";
+            let text =
+                "the paths were not looked at; give the project directory as an absolute path";
             return Err(EngineError::Failed(text.into()));
         }
         let (_, merged) = self.merged_for(of, &facts.root.written)?;
-        let compiled = self.sets.compile_anew(&merged.effective, &facts.root, false)?;
+        let compiled = self
+            .sets
+            .compile_anew(&merged.effective, &facts.root, false)?;
         let checks = compiled.checks();
         let mut offences = Vec::new();
         for (checked, found) in paths.iter().zip(&facts.paths) {

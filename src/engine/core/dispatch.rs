@@ -76,7 +76,7 @@ impl Core {
                 let project = self.project_bind(r.name, here, step);
                 Ok(ProjectBind::into_reply(project?))
             }
-            Call::ProjectOf(r) => {
+            Call::ProjectOf(_) => {
                 let name = self.state.project_of(here);
                 Ok(ProjectOf::into_reply(self.project_record(&name)))
             }
@@ -142,9 +142,14 @@ impl Core {
 
             Call::HookCall(call) => Ok(HookCall::into_reply(self.hook(call, step)?)),
 
-            Call::Ping(_) | Call::History(_) | Call::Decisions(_) | Call::Events(_) | Call::LogVerify(_) => {
+            Call::Ping(_)
+            | Call::History(_)
+            | Call::Decisions(_)
+            | Call::Events(_)
+            | Call::LogVerify(_) => {
                 let what = call.name();
-                let text = format!("{what:?} is not decided by the engine's core; please report it");
+                let text =
+                    format!("{what:?} is not decided by the engine's core; please report it");
                 Err(EngineError::Failed(text).into())
             }
         }

@@ -164,7 +164,10 @@ fn of_line(line: &LocatedLine) -> Explained {
             target,
             how: found.how.clone(),
             bytes: Some((found.bytes.start, found.bytes.end)),
-            places: lies.iter().flat_map(|f| f.places.iter().map(place)).collect(),
+            places: lies
+                .iter()
+                .flat_map(|f| f.places.iter().map(place))
+                .collect(),
         });
     }
     let mut say = |effect: &str, target: String, bytes: &std::ops::Range<usize>| {

@@ -125,9 +125,11 @@ impl Core {
     fn take_over(&mut self, project: &ProjectName, step: &mut Step<'_>) {
         let roots = self.project_record(project).roots;
         // While a file cannot be read, or a directory is away, nothing is said to be gone.
-        let complete = roots
-            .iter()
-            .all(|root| self.files.get(root).is_some_and(|k| k.there && k.fault.is_none()));
+        let complete = roots.iter().all(|root| {
+            self.files
+                .get(root)
+                .is_some_and(|k| k.there && k.fault.is_none())
+        });
         let mut wanted: Vec<Entry> = Vec::new();
         for entry in roots
             .iter()

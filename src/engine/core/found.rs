@@ -2,9 +2,8 @@
 //! was put back.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -149,7 +148,10 @@ impl Core {
                 continue;
             };
             let plan = owner.plan;
-            if self.announced.elsewhere(root, &change.path, change.at, plan) {
+            if self
+                .announced
+                .elsewhere(root, &change.path, change.at, plan)
+            {
                 continue;
             }
             let Ok(compiled) = self.compiled(plan, spelled) else {
@@ -319,13 +321,7 @@ impl Core {
     }
 
     /// Counts what was found against a session, opens violations, puts files back.
-    fn blame(
-        &mut self,
-        key: &Key,
-        root: &Path,
-        found: Vec<Finding>,
-        step: &mut Step<'_>,
-    ) {
+    fn blame(&mut self, key: &Key, root: &Path, found: Vec<Finding>, step: &mut Step<'_>) {
         let Some(session) = self.state.sessions.get(key).cloned() else {
             return;
         };

@@ -109,11 +109,7 @@ impl Core {
         Ok(after)
     }
 
-    pub(crate) fn remove(
-        &mut self,
-        id: &str,
-        step: &mut Step<'_>,
-    ) -> Result<Invariant, Stop> {
+    pub(crate) fn remove(&mut self, id: &str, step: &mut Step<'_>) -> Result<Invariant, Stop> {
         let before = self.changeable(id)?;
         let mut invariant = before.clone();
         invariant.active = false;
@@ -130,11 +126,7 @@ impl Core {
         Ok(invariant)
     }
 
-    pub(crate) fn restore(
-        &mut self,
-        id: &str,
-        step: &mut Step<'_>,
-    ) -> Result<Invariant, Stop> {
+    pub(crate) fn restore(&mut self, id: &str, step: &mut Step<'_>) -> Result<Invariant, Stop> {
         let mut invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.active {
             return Err(EngineError::Invalid(format!(

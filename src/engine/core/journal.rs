@@ -141,7 +141,11 @@ impl Core {
         for (target, known) in targets.iter_mut().zip(&known) {
             target.revision = known.as_ref().map_or(0, |i| i.revision) + 1;
         }
-        let changes: Vec<_> = known.iter().map(Option::as_ref).zip(targets.iter().map(Some)).collect();
+        let changes: Vec<_> = known
+            .iter()
+            .map(Option::as_ref)
+            .zip(targets.iter().map(Some))
+            .collect();
         self.in_files_first(&changes, step)?;
         Ok(targets)
     }

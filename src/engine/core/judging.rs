@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     super::{
+        config::JudgeConfig,
         judge::{self, JudgeJob},
         judging::Spent,
         message,
@@ -15,8 +16,8 @@ use super::{
     sets::clauses,
 };
 use crate::model::{
-    CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Layer, Money,
-    Plan, PlanId, Signature, Verdict, VerdictKind, Violation,
+    CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Money, Plan,
+    PlanId, Signature, Verdict, VerdictKind, Violation,
 };
 
 /// How a violation begins that a judge found.
@@ -37,6 +38,20 @@ pub(crate) struct UnderWay {
     sent_back: HashMap<Key, u32>,
 }
 
+impl UnderWay {
+    /// Forgets the checks that nobody has begun to make; they are due again.
+    pub fn drop_jobs(&mut self) {
+        for job in self.jobs.drain(..) {
+            self.running.remove(&(job.plan_id, job.invariant_id));
+        }
+    }
+
+    /// Its answer could not be taken in: what it was about is due again.
+    pub fn give_up(&mut self, check: &JudgeCheck) {
+        self.running.remove(&(check.plan_id, check.invariant_id));
+    }
+}
+
 /// Why no judge can be asked now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Unasked {
@@ -50,7 +65,8 @@ impl Core {
     fn clauses(&mut self, plan: &Plan) -> Vec<(Invariant, Checkpoint)> {
         let merged = self.merged(plan);
         let all = clauses(&merged.effective);
-        all.map(|(invariant, checkpoint)| (invariant.clone(), checkpoint)).collect()
+        all.map(|(invariant, checkpoint)| (invariant.clone(), checkpoint))
+            .collect()
     }
 
     /// The agent has changed something.
@@ -202,6 +218,7 @@ impl Core {
 
     /// What keeps judgment clauses of a plan from being answered for, each with why.
     pub(super) fn unjudged(&mut self, plan: &Plan) -> Vec<(InvariantId, String)> {
+        let clauses = self.clauses(plan);
         let due = |(invariant, _): (Invariant, Checkpoint)| {
             let count = self.state.judging.due(plan.id, invariant.id).len();
             if count == 0 {
@@ -225,7 +242,7 @@ impl Core {
             let text = format!("\"{}\" is due for {count} actions: {why}", invariant.text);
             Some((invariant.id, text))
         };
-        self.clauses(plan).into_iter().filter_map(due).collect()
+        clauses.into_iter().filter_map(due).collect()
     }
 
     /// Takes in what a judge answered: recorded, charged, and acted upon.

@@ -50,7 +50,8 @@ use super::{
 };
 use crate::{
     model::{
-        Event, EventKind, Invariant, Money, Plan, PlanId, ProjectName, Remedy, Scope, ViolationId,
+        Event, EventKind, Invariant, JudgeCheck, Money, Plan, PlanId, ProjectName, Remedy, Scope,
+        ViolationId,
     },
     rules::{
         automaton::Witness,
@@ -127,11 +128,27 @@ impl Core {
         self.state.recent = recent.into();
     }
 
-    /// Starts again from another state, after a failed write.
+    /// Says how many breaches there were since the engine started.
+    pub(crate) fn count_breaches(&mut self, breaches: u64) {
+        self.state.breaches = breaches;
+    }
+
+    /// What a judge answered could not be taken in: what it was about is due again.
+    pub(crate) fn give_up(&mut self, check: &JudgeCheck) {
+        self.under_way.give_up(check);
+    }
+
+    /// Starts again from another state, after a failed write. What was concluded from events
+    /// that did not last goes as well.
     pub(crate) fn reset(&mut self, state: State) {
         self.state = state;
         self.sets.clear();
         self.files = KnownFiles::default();
+        self.finders.clear();
+        self.decided = Decided::default();
+        self.announced = Announced::default();
+        self.untold.clear();
+        self.under_way.drop_jobs();
     }
 
     /// All that a screen shows.
@@ -194,8 +211,7 @@ impl Core {
     /// The merge for one plan.
     fn merged(&mut self, plan: &Plan) -> Arc<Merged> {
         let state = &self.state;
-        self.sets
-            .merged(plan.id, || state.collect_for_plan(plan))
+        self.sets.merged(plan.id, || state.collect_for_plan(plan))
     }
 
     /// The compiled letter checks of a plan whose agent works in `root`.

@@ -153,7 +153,7 @@ impl Core {
     /// What keeps the effective set from holding: open violations, checks that cannot be run,
     /// and layers that nobody answers for.
     fn evaluate(
-        &self,
+        &mut self,
         plan: &Plan,
         transition: Option<Transition>,
         merged: &Merged,
@@ -257,7 +257,7 @@ impl Core {
 fn result(
     plan: &Plan,
     transition: Option<Transition>,
-    merged: Arc<Merged>,
+    merged: &Merged,
     violated_ids: Vec<InvariantId>,
     success: bool,
     now: Timestamp,

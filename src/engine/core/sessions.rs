@@ -1,11 +1,8 @@
 //! Which plan an agent's session belongs to, and what its hook is answered.
 
-use jiff::Timestamp;
-
 use super::{
     super::{
         facts::Need,
-        located::Root,
         message,
         requests::{HookCall, HookEvent, HookReply, PROBE_SESSION},
         step::Step,
@@ -44,11 +41,7 @@ impl Core {
     ///
     /// # Errors
     /// A fact is missing; nothing has changed then.
-    pub(super) fn hook(
-        &mut self,
-        call: HookCall,
-        step: &mut Step<'_>,
-    ) -> Result<HookReply, Need> {
+    pub(super) fn hook(&mut self, call: HookCall, step: &mut Step<'_>) -> Result<HookReply, Need> {
         if call.session == PROBE_SESSION {
             let verdict = match &call.what {
                 HookEvent::Attempt(attempt) => self.probe(attempt, step.facts)?,
@@ -113,7 +106,8 @@ impl Core {
         };
         if looks {
             let key = (session.agent.clone(), session.session.clone());
-            out.assessed = Some(self.assess(&session.root, &session.project, Some(&key), step.facts)?);
+            out.assessed =
+                Some(self.assess(&session.root, &session.project, Some(&key), step.facts)?);
         }
         Ok(out)
     }
@@ -150,7 +144,9 @@ impl Core {
                 (None, Some(weighed)) => {
                     self.verdict_on_attempt(session, call, attempt, weighed, assessed, step)
                 }
-                (None, None) => Verdict::deny("invar denied this: it was not looked at; please report it"),
+                (None, None) => {
+                    Verdict::deny("invar denied this: it was not looked at; please report it")
+                }
             },
             HookEvent::Ran(attempt) => {
                 self.record_found(assessed, step);
@@ -212,7 +208,9 @@ impl Core {
             planning: call.planning,
             steers_unseen: call.traits.steers_unseen,
         };
-        let clauses = weighed.as_ref().is_ok_and(|w| w.compiled.clauses().next().is_some());
+        let clauses = weighed
+            .as_ref()
+            .is_ok_and(|w| w.compiled.clauses().next().is_some());
         let verdict = self.attempt(session, attempt.clone(), weighed, mode, step);
         if verdict.lets_through() && clauses {
             self.judge_after_edit(session.plan, step);
@@ -408,7 +406,11 @@ impl Core {
             .filter(|s| s.is_live() && left.contains(&s.plan))
             .collect();
         // An agent that was killed said no goodbye: its process is gone, or runs this session.
-        let others: Vec<u32> = at_work.iter().filter_map(|s| s.pid).filter(|p| Some(*p) != pid).collect();
+        let others: Vec<u32> = at_work
+            .iter()
+            .filter_map(|s| s.pid)
+            .filter(|p| Some(*p) != pid)
+            .collect();
         let alive = &step.facts.alive;
         if others.iter().any(|pid| !alive.contains_key(pid)) {
             return Err(Need::Alive(others));

@@ -2,12 +2,14 @@
 
 use jiff::Timestamp;
 
-use super::{super::{
-    EngineError,
-    
-    requests::{ImportItem, Imported},
-    step::Step,
-}, Core};
+use super::{
+    super::{
+        EngineError,
+        requests::{ImportItem, Imported},
+        step::Step,
+    },
+    Core,
+};
 use crate::model::{EventKind, Invariant, InvariantId, NewInvariant, Origin};
 
 /// What becomes of one invariant of a file.

@@ -90,12 +90,21 @@ impl Disk {
         take: impl FnOnce(Vec<FileReading>) -> T,
     ) -> T {
         let only = self.watched.load(Ordering::Relaxed) && dir.is_some();
-        self.files.look(dir.map(project_root).as_deref(), only, take)
+        self.files
+            .look(dir.map(project_root).as_deref(), only, take)
     }
 
     /// What the project files said was lost: all of them are read again.
     pub(crate) fn forget_files(&self) {
         self.files.forget();
+    }
+
+    /// Whether anything is to be found out for a call before it is decided.
+    pub(crate) fn is_asked_by(&self, call: &Call) -> bool {
+        !matches!(
+            call,
+            Call::Ping(_) | Call::AgentPids(_) | Call::AssentsDelegated(_)
+        )
     }
 
     /// Finds out what a call is about.
@@ -260,7 +269,8 @@ impl Disk {
             let mut broken = found.broken(checks.set, false).into_iter();
             broken.any(|i| checks.letters[i].invariant.origin != Origin::BuiltIn)
         };
-        self.trees.guard(&root.written, compiled.digest(), named, &guarded);
+        self.trees
+            .guard(&root.written, compiled.digest(), named, &guarded);
     }
 
     /// The facts of a call that was not recorded: what changed is found again by the next look,
@@ -299,6 +309,11 @@ pub fn project_root(dir: &Path) -> PathBuf {
         .find(|folder| folder.join(".git").exists())
         .unwrap_or(dir)
         .to_owned()
+}
+
+/// Whether a project directory has a file with invariants.
+pub fn has_project_file(root: &Path) -> bool {
+    root.join(crate::project_file::NAME).exists()
 }
 
 /// Whether a process is there; one of another user counts as well.

@@ -86,7 +86,10 @@ impl ProjectFiles {
 
 impl Seen {
     fn of(reading: &FileReading) -> Self {
-        let filled = reading.content.as_ref().is_ok_and(|f| !f.entries.is_empty());
+        let filled = reading
+            .content
+            .as_ref()
+            .is_ok_and(|f| !f.entries.is_empty());
         Self {
             there: reading.there,
             stamp: reading.stamp,
@@ -142,11 +145,7 @@ fn read(root: &Path) -> Result<ProjectFile, String> {
 }
 
 /// Writes a change into the file. Everything else stays as it stands.
-fn change(
-    root: &Path,
-    before: Option<&Entry>,
-    after: Option<&Entry>,
-) -> Result<(), EngineError> {
+fn change(root: &Path, before: Option<&Entry>, after: Option<&Entry>) -> Result<(), EngineError> {
     let path = root.join(NAME);
     let fail = |what: String| {
         EngineError::Failed(format!("{}: {what}; nothing was changed", path.display()))

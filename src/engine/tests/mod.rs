@@ -1,6 +1,7 @@
 //! The engine's promises, on a real store in a temporary folder and a real project beside it.
 
 mod attempts;
+mod durability;
 mod evasions;
 mod files;
 mod invariants;

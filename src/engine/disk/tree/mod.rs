@@ -40,6 +40,7 @@ pub enum NotWatched {
 }
 
 /// The trees of all projects at work.
+#[derive(Debug)]
 pub struct Trees {
     config: TreeConfig,
     /// Where snapshots outlive the process.
@@ -47,13 +48,14 @@ pub struct Trees {
     trees: Mutex<HashMap<PathBuf, Arc<Tree>>>,
 }
 
+#[derive(Debug)]
 struct Tree {
     root: PathBuf,
     inner: Mutex<Inner>,
     built: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Inner {
     snapshot: Option<Snapshot>,
     building: bool,
@@ -276,15 +278,13 @@ impl Trees {
         };
         let mut inner = lock(&tree.inner);
         match found {
-            Ok((mut snapshot, fresh)) => {
-                match snapshot.name(&tree.root, &inner.named, limit) {
-                    Ok(()) => {
-                        inner.snapshot = Some(snapshot);
-                        inner.dirty = fresh;
-                    }
-                    Err(TooMany) => inner.too_many_at = Some(Instant::now()),
+            Ok((mut snapshot, fresh)) => match snapshot.name(&tree.root, &inner.named, limit) {
+                Ok(()) => {
+                    inner.snapshot = Some(snapshot);
+                    inner.dirty = fresh;
                 }
-            }
+                Err(TooMany) => inner.too_many_at = Some(Instant::now()),
+            },
             Err(TooMany) => inner.too_many_at = Some(Instant::now()),
         }
         inner.building = false;
