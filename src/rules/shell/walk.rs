@@ -585,7 +585,8 @@ fn likely_succeeds(
 ) -> bool {
     let simple = match command {
         Command::Simple(simple) => simple,
-        other => return matches!(other, Command::Function(_)),
+        Command::Function(_) => return !walker.restricted,
+        _ => return false,
     };
     let items = || {
         let prefix = simple.prefix.iter().flat_map(|p| &p.0);

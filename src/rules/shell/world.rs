@@ -1,7 +1,7 @@
 //! What is known while a line runs: words after expansion, and the shell's state.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ops::Range,
     path::{Path, PathBuf},
     rc::Rc,
@@ -176,6 +176,8 @@ pub(super) struct World {
     pub functions: BTreeMap<String, Vec<Rc<Callable>>>,
     /// `$1` and so on; `None` when not known.
     pub positional: Option<Vec<Field>>,
+    /// Variables that may be read-only.
+    pub fixed: BTreeSet<String>,
     /// By signal.
     pub traps: BTreeMap<String, Vec<Trap>>,
     /// A command failed here that hardly ever does. What is done about it is read, and no more,
@@ -189,6 +191,7 @@ impl PartialEq for World {
             && self.vars == other.vars
             && self.positional == other.positional
             && self.functions == other.functions
+            && self.fixed == other.fixed
             && self.traps == other.traps
     }
 }
@@ -216,6 +219,7 @@ impl World {
             vars,
             functions: BTreeMap::new(),
             positional: None,
+            fixed: BTreeSet::new(),
             traps: BTreeMap::new(),
             unlikely: false,
         }
@@ -263,12 +267,18 @@ impl World {
         for (name, more) in other.functions {
             union(self.functions.entry(name).or_insert_with(plain), more);
         }
+        self.fixed.extend(other.fixed);
         for (signal, more) in other.traps {
             union(self.traps.entry(signal).or_default(), more);
         }
     }
 
     pub(super) fn set(&mut self, name: &str, value: Vec<Field>) {
+        // Setting a read-only one fails, and the script goes on.
+        let value = match self.fixed.contains(name) {
+            true => vec![Field::unknown()],
+            false => value,
+        };
         self.vars.insert(name.to_owned(), value);
     }
 

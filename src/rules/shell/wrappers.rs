@@ -175,6 +175,7 @@ impl Walker<'_> {
                     self.check_variable(name);
                     world.set(name, value.clone());
                 }
+                self.fix(&base, args, &mut world);
                 Stream::default()
             }
             "unset" => {
@@ -373,6 +374,20 @@ impl Walker<'_> {
             false => printed,
         };
         (vec![world], printed)
+    }
+
+    /// `readonly` and `declare -r`: what is set afterwards may fail.
+    fn fix(&mut self, name: &str, args: &[Field], world: &mut World) {
+        let parsed = Args::parse(args, "", &[], false);
+        // A function that is read-only cannot be defined again.
+        self.restricted |= parsed.has(&["f"]);
+        if name == "readonly" || parsed.has(&["r"]) {
+            let names = parsed.operands.iter().map(|field| {
+                let start = field.start();
+                start.split('=').next().unwrap_or_default().to_owned()
+            });
+            world.fixed.extend(names);
+        }
     }
 
     /// Runs what a name of the line may mean, each meaning by itself.

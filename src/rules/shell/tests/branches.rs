@@ -27,8 +27,24 @@ fn what_follows_a_failure_is_read_where_the_shell_is_then() {
         ("cd src > /nope/x; rm a", &["+/nope/x", "-a", "-src/a"]),
         ("enable -n cd; cd src; rm a", &["-a", "-src/a"]),
         ("cd() { :; }; cd src; rm a", &["-a"]),
+        ("f() { rm a; }; readonly -f f; f() { :; }; f", &["-a"]),
         ("f() { cd src; false; }; f || rm a", &["-a", "-src/a"]),
     ]);
+}
+
+#[test]
+fn a_read_only_variable_may_keep_its_value() {
+    for line in [
+        "readonly F=tests/t.py; export F=a; rm \"$F\"",
+        "declare -r F=tests/t.py; read F <<< a; rm \"$F\"",
+        "F=tests/t.py; readonly F; for F in a; do :; done; rm \"$F\"",
+    ] {
+        let reading = reading(line);
+        assert!(!reading.unresolved.is_empty(), "{line}");
+        let named = |m: &Mention| m.path == Path::new("/w/tests/t.py");
+        assert!(reading.mentions.iter().any(named), "{line}: {reading:?}");
+    }
+    check(&[("readonly F=a; rm $F", &["-a"])]);
 }
 
 #[test]
