@@ -15,32 +15,22 @@ use tokio::{
 use super::{
     Call, EngineError, Request,
     host::Msg,
+    notices::{self, Notice, Notices, Teller},
     prepare::{self, Need},
     protocol::{ClientLine, EngineLine, PROTOCOL},
     requests::{RootsOf, Snapshot, TakeSnapshot, reply_to},
     tree::Trees,
     writer::Answer,
 };
-use crate::model::Event;
 
 /// How many notices wait for a subscriber before the next ones are counted instead of kept.
 pub const NOTICES: usize = 4096;
-
-/// What a subscriber is told.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
-    Event(Arc<Event>),
-    /// So many events did not fit; ask for a snapshot.
-    Lagged {
-        missed: u64,
-    },
-}
 
 /// A subscription: the state at its start and everything after. It ends with its engine.
 #[derive(Debug)]
 pub struct Subscription {
     pub snapshot: Box<Snapshot>,
-    pub notices: mpsc::Receiver<Notice>,
+    pub notices: Notices,
 }
 
 /// A reference to an engine; cheap to clone.
@@ -106,17 +96,17 @@ impl EngineHandle {
     /// # Errors
     /// The engine went away.
     pub async fn subscribe(&self) -> Result<Subscription, EngineError> {
-        let (sender, notices) = mpsc::channel(NOTICES);
+        let (teller, notices) = notices::queue(NOTICES);
         let snapshot = match &self.0 {
             Inner::Local(engine, _) => {
                 let (reply, answer) = oneshot::channel();
                 engine
-                    .send(Msg::Subscribe { sender, reply })
+                    .send(Msg::Subscribe { teller, reply })
                     .map_err(|_| gone())?;
                 answer.await.map_err(|_| gone())?
             }
             Inner::Remote(remote) => {
-                let answer = remote.call(TakeSnapshot {}.into(), Some(sender)).await;
+                let answer = remote.call(TakeSnapshot {}.into(), Some(teller)).await;
                 Box::new(reply_to::<TakeSnapshot>(answer)?)
             }
         };
@@ -179,7 +169,7 @@ struct Remote {
 struct Waiting {
     next_id: u64,
     answers: HashMap<u64, oneshot::Sender<Answer>>,
-    subscriber: Option<mpsc::Sender<Notice>>,
+    subscriber: Option<Teller>,
     closed: bool,
 }
 
@@ -216,11 +206,13 @@ impl Remote {
                     EngineLine::Event { event } => Notice::Event(Arc::from(event)),
                     EngineLine::Lagged { missed } => Notice::Lagged { missed },
                 };
-                let subscriber = lock(&shared).subscriber.clone();
-                if let Some(subscriber) = subscriber
-                    && subscriber.send(notice).await.is_err()
+                // Never waits: answers come over the same connection, and whoever waits for one
+                // may be the subscriber.
+                let mut waiting = lock(&shared);
+                if let Some(teller) = &waiting.subscriber
+                    && teller.tell(notice).is_err()
                 {
-                    lock(&shared).subscriber = None;
+                    waiting.subscriber = None;
                 }
             }
             // Dropping the senders tells everyone who waits that the engine is gone.
@@ -232,7 +224,7 @@ impl Remote {
         Self { lines, waiting }
     }
 
-    async fn call(&self, call: Call, subscriber: Option<mpsc::Sender<Notice>>) -> Answer {
+    async fn call(&self, call: Call, subscriber: Option<Teller>) -> Answer {
         let (sender, answer) = oneshot::channel();
         let subscribe = subscriber.is_some();
         let id = {

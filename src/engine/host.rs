@@ -13,13 +13,14 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::{
     Call, EngineError, Locations,
     config::JudgeConfig,
-    handle::{EngineHandle, Notice},
+    handle::EngineHandle,
     judge::{self, JudgeJob},
+    notices::{Notice, Teller},
     requests::{Ping, Snapshot},
     socket,
     watch::Watch,
@@ -40,7 +41,7 @@ pub(super) enum Msg {
         reply: oneshot::Sender<Answer>,
     },
     Subscribe {
-        sender: mpsc::Sender<Notice>,
+        teller: Teller,
         reply: oneshot::Sender<Box<Snapshot>>,
     },
     /// A judge has answered.
@@ -151,40 +152,8 @@ impl Drop for Host {
     }
 }
 
-struct Subscriber {
-    sender: mpsc::Sender<Notice>,
-    missed: u64,
-}
-
-impl Subscriber {
-    /// Hands over a notice or counts it; false when nobody listens any more.
-    fn tell(&mut self, event: &Arc<Event>) -> bool {
-        use mpsc::error::TrySendError;
-        if self.missed > 0 {
-            match self.sender.try_send(Notice::Lagged {
-                missed: self.missed,
-            }) {
-                Ok(()) => self.missed = 0,
-                Err(TrySendError::Full(_)) => {
-                    self.missed += 1;
-                    return true;
-                }
-                Err(TrySendError::Closed(_)) => return false,
-            }
-        }
-        match self.sender.try_send(Notice::Event(Arc::clone(event))) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_)) => {
-                self.missed += 1;
-                true
-            }
-            Err(TrySendError::Closed(_)) => false,
-        }
-    }
-}
-
 fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter: &AtomicU64) {
-    let mut subscribers: Vec<Subscriber> = Vec::new();
+    let mut subscribers: Vec<Teller> = Vec::new();
     let places = Arc::new(Places::new(JUDGES));
     // Any call looks at the project files; this one asks for nothing else.
     let waker = wake.clone();
@@ -292,7 +261,7 @@ fn make_check(job: JudgeJob, config: JudgeConfig, answer: Sender<Msg>, places: &
 fn work(
     engine: &mut Engine,
     batch: Vec<Msg>,
-    subscribers: &mut Vec<Subscriber>,
+    subscribers: &mut Vec<Teller>,
     watch: &mut Watch,
 ) -> bool {
     let mut calls = Vec::new();
@@ -306,7 +275,7 @@ fn work(
                 calls.push(*call);
                 replies.push(reply);
             }
-            Msg::Subscribe { sender, reply } => newcomers.push((sender, reply)),
+            Msg::Subscribe { teller, reply } => newcomers.push((teller, reply)),
             Msg::Judged(check) => judged.push(*check),
             Msg::Stop => stop = true,
         }
@@ -332,25 +301,25 @@ fn work(
     }
     if !newcomers.is_empty() {
         publish_flushed(engine, subscribers);
-        for (sender, reply) in newcomers {
+        for (teller, reply) in newcomers {
             if reply.send(Box::new(engine.core().snapshot())).is_ok() {
-                subscribers.push(Subscriber { sender, missed: 0 });
+                subscribers.push(teller);
             }
         }
     }
     stop
 }
 
-fn publish_flushed(engine: &mut Engine, subscribers: &mut Vec<Subscriber>) {
+fn publish_flushed(engine: &mut Engine, subscribers: &mut Vec<Teller>) {
     match engine.flush() {
         Ok(events) => publish(events, subscribers),
         Err(error) => tracing::error!(%error, "allowed attempts could not be recorded"),
     }
 }
 
-fn publish(events: Vec<Event>, subscribers: &mut Vec<Subscriber>) {
+fn publish(events: Vec<Event>, subscribers: &mut Vec<Teller>) {
     for event in events {
         let event = Arc::new(event);
-        subscribers.retain_mut(|s| s.tell(&event));
+        subscribers.retain(|s| s.tell(Notice::Event(Arc::clone(&event))).is_ok());
     }
 }

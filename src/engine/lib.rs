@@ -17,6 +17,7 @@ pub mod judging;
 pub mod link;
 pub mod locations;
 pub mod message;
+mod notices;
 pub mod ops;
 pub mod places;
 mod prepare;
@@ -35,8 +36,9 @@ pub mod writer;
 pub use client::{Session, open_session};
 pub use config::Config;
 pub use error::EngineError;
-pub use handle::{EngineHandle, Notice, Subscription};
+pub use handle::{EngineHandle, Subscription};
 pub use locations::Locations;
+pub use notices::{Notice, Notices};
 pub use requests::{Call, Reply, Request};
 pub use state::State;
 

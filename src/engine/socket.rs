@@ -17,7 +17,8 @@ use tokio::{
 
 use super::{
     Call, EngineError, Request, caller,
-    handle::{EngineHandle, Notice},
+    handle::EngineHandle,
+    notices::Notice,
     protocol::{ClientLine, EngineLine, PROTOCOL},
     requests::{AgentPids, Asker, TakeSnapshot},
 };
