@@ -27,7 +27,7 @@ use super::{
         Findings, HookCall, Import, List, Ping, PlanCancel, PlanList, PlanRef, PlanResume,
         PlanShow, PlanTransition, PlanUse, Pong, ProjectBind, ProjectList, ProjectOf, PutBack,
         Redo, Remove, Replay, Request, Resolve, Resolved, Restore, RootsOf, Show, Snapshot,
-        Strikes, TakeSnapshot, TreeState, TreeWatch, Undo, Unresolved, Violations,
+        StillWaiting, Strikes, TakeSnapshot, TreeState, TreeWatch, Undo, Unresolved, Violations,
     },
     state::{State, is_breach, project_root},
     step::{Ids, Step},
@@ -300,6 +300,7 @@ impl Core {
             }
 
             Call::Assents(r) => self.assents(r.plan).map(Assents::into_reply),
+            Call::StillWaiting(r) => Ok(StillWaiting::into_reply(self.still_waiting(r.ids))),
             Call::AssentAnswer(r) => {
                 let assent = self.answer_assent(&r.id, r.by, r.answer, step);
                 assent.map(AssentAnswer::into_reply)

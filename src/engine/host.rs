@@ -2,7 +2,9 @@
 //! it. What has queued up is written in one transaction.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -12,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
@@ -49,6 +52,9 @@ pub(super) enum Msg {
     Stop,
 }
 
+/// The longest owner file that is read.
+const LONGEST_OWNER: u64 = 4096;
+
 /// Who hosts the engine of a store; written beside it for others to find.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
@@ -57,9 +63,20 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Reads who hosts the engine, if anyone says so.
+    /// Reads who hosts the engine, if anyone says so. What lies there but is no small file is
+    /// not read: a pipe would hold its reader for ever, and a device has no end.
     pub fn read(locations: &Locations) -> Option<Self> {
-        let text = fs::read(locations.owner_file()).ok()?;
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
+            .open(locations.owner_file())
+            .ok()?;
+        let found = file.metadata().ok()?;
+        if !found.is_file() || found.len() > LONGEST_OWNER {
+            return None;
+        }
+        let mut text = Vec::new();
+        file.take(LONGEST_OWNER).read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
     }
 

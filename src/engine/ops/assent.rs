@@ -157,6 +157,12 @@ impl Core {
         Ok(wanted.cloned().collect())
     }
 
+    /// Those of the questions that nobody has answered yet.
+    pub(crate) fn still_waiting(&self, mut ids: Vec<AssentId>) -> Vec<AssentId> {
+        ids.retain(|id| self.state.assents.get(id).is_some_and(Assent::is_waiting));
+        ids
+    }
+
     /// Takes in a person's answer. The same question may be answered again until it is used.
     pub(crate) fn answer_assent(
         &mut self,

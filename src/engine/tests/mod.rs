@@ -6,6 +6,7 @@ mod files;
 mod invariants;
 mod plans;
 mod serving;
+mod socket;
 mod trees;
 
 use std::{
