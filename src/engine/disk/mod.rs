@@ -103,7 +103,7 @@ impl Disk {
     pub(crate) fn is_asked_by(&self, call: &Call) -> bool {
         !matches!(
             call,
-            Call::Ping(_) | Call::AgentPids(_) | Call::AssentsDelegated(_)
+            Call::Ping(_) | Call::AgentPids(_) | Call::AssentsDelegated(_) | Call::StillWaiting(_)
         )
     }
 
