@@ -11,6 +11,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::{
     action::Action,
+    ask::{Answered, Ask},
     effective::{self, EffectiveRow},
     list::ListView,
     overlay::Overlay,
@@ -19,7 +20,7 @@ use super::{
     tree::{self, Node, TreeRow},
 };
 use crate::{
-    engine::{Call, EngineError, Reply, State, protocol::Snapshot},
+    engine::{State, requests::Snapshot},
     model::{
         Event, Invariant, InvariantId, Money, PhaseState, Plan, PlanId, ProjectName, Scope,
         ScopeKind,
@@ -75,25 +76,8 @@ pub enum Msg {
     Edited(Option<String>),
     /// How a copy went.
     Copied(Result<String, String>),
-    Answer {
-        purpose: Purpose,
-        answer: Box<Result<Reply, EngineError>>,
-    },
-}
-
-/// What a call was made for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Purpose {
-    /// The editor's save.
-    Save,
-    /// Something a person asked for; the word is told when it is done.
-    Do(&'static str),
-    /// The state, after events were missed.
-    Resync,
-    /// The decision tree of the plan that is open.
-    Decisions,
-    /// That the engine looks at the project file of this directory.
-    Meet,
+    /// The engine has answered.
+    Answer(Box<Answered>),
 }
 
 /// How many of the project's files patterns match.
@@ -107,10 +91,8 @@ pub struct Counted {
 /// What shall be done.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
-    Call {
-        purpose: Purpose,
-        call: Box<Call>,
-    },
+    /// Ask the engine.
+    Ask(Ask),
     /// Put the text into the clipboard.
     Copy(String),
     /// Hand the text to the person's own editor.

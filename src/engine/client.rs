@@ -9,9 +9,10 @@ use std::{
 };
 
 use super::{
-    Call, Config, EngineError, Locations,
+    Call, Config, EngineError, Locations, Request,
     host::Owner,
-    protocol::{PROTOCOL, Request, Response},
+    protocol::{ClientLine, EngineLine, PROTOCOL},
+    requests::{Again, reply_to},
     writer::{Answer, Engine},
 };
 
@@ -53,12 +54,21 @@ pub fn open_session(locations: &Locations, deadline: Instant) -> Result<Session,
 }
 
 impl Session {
-    /// Asks, and waits for the answer until `deadline`. A call that may be repeated is sent
-    /// again, to whoever hosts the engine then, when its answer is lost.
+    /// Asks, and waits for the reply until `deadline`. A request that may be sent again is, to
+    /// whoever hosts the engine then, when its answer is lost.
     ///
     /// # Errors
     /// What the engine answers; a deadline that passed; an answer that was lost.
-    pub fn call(&mut self, locations: &Locations, call: Call, deadline: Instant) -> Answer {
+    pub fn ask<R: Request>(
+        &mut self,
+        locations: &Locations,
+        request: R,
+        deadline: Instant,
+    ) -> Result<R::Reply, EngineError> {
+        reply_to::<R>(self.call(locations, request.into_call(), deadline))
+    }
+
+    fn call(&mut self, locations: &Locations, call: Call, deadline: Instant) -> Answer {
         loop {
             let lost = match self {
                 Self::Local(engine) => return engine.call(call),
@@ -72,7 +82,7 @@ impl Session {
                     "the engine did not answer in time; see whether its process is stuck".into(),
                 ));
             }
-            if !call.is_repeatable() {
+            if call.again() == Again::MustNot {
                 return Err(EngineError::Busy(format!(
                     "the engine ended while it worked ({lost}), so it is not known whether it was done; look with `invar list` and `invar plan list`"
                 )));
@@ -116,16 +126,24 @@ impl Connection {
     /// # Errors
     /// A connection that was lost, or a deadline that passed; what the engine answers is in
     /// the answer.
-    pub fn call(&mut self, call: &Call, deadline: Instant) -> io::Result<Answer> {
+    pub fn ask<R: Request>(
+        &mut self,
+        request: R,
+        deadline: Instant,
+    ) -> io::Result<Result<R::Reply, EngineError>> {
+        self.call(&request.into_call(), deadline).map(reply_to::<R>)
+    }
+
+    fn call(&mut self, call: &Call, deadline: Instant) -> io::Result<Answer> {
         self.next_id += 1;
         let id = self.next_id;
-        let request = Request {
+        let line = ClientLine {
             v: PROTOCOL,
             id,
             subscribe: false,
             call: call.clone(),
         };
-        let mut line = serde_json::to_vec(&request)?;
+        let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
         self.stream.get_mut().write_all(&line)?;
         let mut answer = String::new();
@@ -138,8 +156,8 @@ impl Connection {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             match serde_json::from_str(&answer)? {
-                Response::Ok { id: of, reply } if of == id => return Ok(Ok(reply)),
-                Response::Err { id: of, error } if of == id || of == 0 => return Ok(Err(error)),
+                EngineLine::Ok { id: of, reply } if of == id => return Ok(Ok(reply)),
+                EngineLine::Err { id: of, error } if of == id || of == 0 => return Ok(Err(error)),
                 _ => {}
             }
         }

@@ -1,10 +1,11 @@
-//! The deciding part of an engine: calls in, replies and a batch of writes out. It touches no
+//! The deciding part of an engine: requests in, replies and a batch of writes out. It touches no
 //! store; reads that need one are answered by the [`writer`](super::writer).
 
 use std::{
     collections::{HashMap, VecDeque},
     path::{Path, PathBuf},
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -20,7 +21,14 @@ use super::{
         judging::UnderWay,
     },
     places::{Root, resolve},
-    protocol::{EffectiveOf, EffectiveSet, PlanRef, Resolved, Unresolved},
+    requests::{
+        ActionAdd, ActionList, ActionRemove, Add, AgentPids, AssentAnswer, Assents,
+        AssentsDelegated, Check, Edit, Effective, EffectiveOf, EffectiveSet, Enforce, Explain,
+        Findings, HookCall, Import, List, Ping, PlanCancel, PlanList, PlanRef, PlanResume,
+        PlanShow, PlanTransition, PlanUse, Pong, ProjectBind, ProjectList, ProjectOf, PutBack,
+        Redo, Remove, Replay, Request, Resolve, Resolved, Restore, RootsOf, Show, Snapshot,
+        Strikes, TakeSnapshot, TreeState, TreeWatch, Undo, Unresolved, Violations,
+    },
     state::{State, is_breach, project_root},
     step::{Ids, Step},
     tree::Trees,
@@ -177,128 +185,168 @@ impl Core {
         self.under_way.drop_jobs();
     }
 
-    /// Decides one call. Events go into `out` and are already part of the state.
+    /// Decides one request. Events go into the step's batch and are already part of the state.
     ///
     /// # Errors
-    /// What the caller did wrong, or what blocks. Events in `out` count nevertheless: a blocked
-    /// transition is recorded.
+    /// What the caller did wrong, or what blocks. Events in the batch count nevertheless: a
+    /// blocked transition is recorded.
     pub fn handle(&mut self, call: Call, step: &mut Step<'_>) -> Result<Reply, EngineError> {
-        self.sync_files(call.directory(), step);
+        self.sync_files(call.belongs_to().directory(), step);
+        // Each arm wraps what its request is answered with; another reply does not compile.
         match call {
-            Call::Ping => Ok(Reply::Pong {
+            Call::Ping(_) => Ok(Ping::into_reply(Pong {
                 pid: std::process::id(),
-            }),
-            Call::Snapshot => Ok(Reply::Snapshot(Box::new(self.snapshot()))),
-            Call::Add {
-                invariant,
-                cwd,
-                plan,
-            } => self.add(invariant, &cwd, plan, step),
-            Call::Edit { id, patch } => self.edit(&id, patch, step),
-            Call::Remove { id } => self.remove(&id, step),
-            Call::Restore { id } => self.restore(&id, step),
-            Call::Undo => self.undo(step),
-            Call::Redo => self.redo(step),
-            Call::Show { id } => {
-                let invariant = self.find_invariant(&id)?.invariant.clone();
-                Ok(Reply::Invariant(Box::new(invariant)))
+            })),
+            Call::TakeSnapshot(_) => Ok(TakeSnapshot::into_reply(self.snapshot())),
+            Call::TreeState(r) => Ok(TreeState::into_reply(self.tree_state(&r))),
+            Call::AgentPids(_) => Ok(AgentPids::into_reply(self.agent_pids())),
+            Call::RootsOf(r) => {
+                let plan = self.find_plan(&r.plan)?.id;
+                Ok(RootsOf::into_reply(self.roots_of(plan)))
             }
-            Call::List {
-                scope,
-                plan,
-                removed,
-            } => self.list(scope, plan, removed),
-            Call::Effective { of } => Ok(Reply::Effective(Box::new(self.effective(of)?))),
-            Call::PlanUse {
-                action,
-                project,
-                params,
-                parent,
-            } => self.plan_use(action, project, params, parent, step),
-            Call::PlanTransition { plan, transition } => {
-                let plan = self.find_plan(&plan)?.id;
-                if transition == Transition::ApplyPlan {
+
+            Call::Add(r) => {
+                let added = self.add(r.invariant, &r.cwd, r.plan, step);
+                added.map(Add::into_reply)
+            }
+            Call::Edit(r) => self.edit(&r.id, r.patch, step).map(Edit::into_reply),
+            Call::Remove(r) => self.remove(&r.id, step).map(Remove::into_reply),
+            Call::Restore(r) => self.restore(&r.id, step).map(Restore::into_reply),
+            Call::Undo(_) => self.undo(step).map(Undo::into_reply),
+            Call::Redo(_) => self.redo(step).map(Redo::into_reply),
+            Call::Import(r) => self.import(r.items, step).map(Import::into_reply),
+            Call::Show(r) => {
+                let invariant = self.find_invariant(&r.id)?.invariant.clone();
+                Ok(Show::into_reply(invariant))
+            }
+            Call::List(r) => self.list(r).map(List::into_reply),
+            Call::Effective(r) => self.effective(r.of).map(Effective::into_reply),
+
+            Call::PlanUse(r) => {
+                let made = self.plan_use(r.action, r.project, r.params, r.parent, step);
+                made.map(PlanUse::into_reply)
+            }
+            Call::PlanTransition(r) => {
+                let plan = self.find_plan(&r.plan)?.id;
+                if r.transition == Transition::ApplyPlan {
                     self.judge_before_apply(plan, step);
                     self.look_before_apply(plan, step);
                 }
-                let result = self.transition(plan, transition, step)?;
-                Ok(Reply::Reconciled(Box::new(result)))
+                let result = self.transition(plan, r.transition, step);
+                result.map(PlanTransition::into_reply)
             }
-            Call::PlanResume { plan } => self.plan_resume(&plan, step),
-            Call::PlanCancel { plan } => self.plan_cancel(&plan, step),
-            Call::PlanShow { plan } => Ok(Reply::Plan(Box::new(self.find_plan(&plan)?.clone()))),
-            Call::PlanList => Ok(Reply::Plans(self.state.plans.values().cloned().collect())),
-            Call::ProjectBind { name, root } => self.project_bind(name, &root, step),
-            Call::ProjectList => Ok(Reply::Projects(
-                self.state.projects.values().cloned().collect(),
-            )),
-            Call::ProjectOf { dir } => {
-                let name = self.state.project_of(&project_root(&dir));
-                Ok(Reply::Project(self.project_record(&name)))
+            Call::PlanResume(r) => {
+                let plan = self.plan_resume(&r.plan, step);
+                plan.map(PlanResume::into_reply)
             }
-            Call::ActionAdd { name } => self.action_add(name, step),
-            Call::ActionRemove { name } => self.action_remove(name, step),
-            Call::ActionList => Ok(Reply::Actions(self.action_list())),
-            Call::Import { items } => self.import(items, step),
-            Call::Explain {
-                of,
-                root,
-                cwd,
-                what,
-            } => self.explain(of, &root, &cwd, &what),
-            Call::Replay { of, root, attempts } => self.replay(of, &root, &attempts),
-            Call::Findings { of, root } => self.findings(of, &root),
-            Call::Check { of, root, paths } => self.check(of, &root, &paths),
-            Call::Enforce {
-                plan,
-                violated,
-                response,
-            } => self.enforce(&plan, &violated, &response, step),
-            Call::Resolve { violation, waive } => self.resolve_violation(&violation, waive, step),
-            Call::PutBack { violation } => self.put_back(&violation, step),
-            Call::Assents { plan } => self.assents(plan),
-            Call::AssentAnswer { id, by, answer } => self.answer_assent(&id, by, answer, step),
-            Call::AssentsDelegated { ids } => Ok(self.delegate_assents(&ids, step)),
-            Call::Violations { plan } => {
-                let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
+            Call::PlanCancel(r) => {
+                let plan = self.plan_cancel(&r.plan, step);
+                plan.map(PlanCancel::into_reply)
+            }
+            Call::PlanShow(r) => {
+                let plan = self.find_plan(&r.plan).cloned();
+                plan.map(PlanShow::into_reply)
+            }
+            Call::PlanList(_) => {
+                let plans = self.state.plans.values();
+                Ok(PlanList::into_reply(plans.cloned().collect()))
+            }
+
+            Call::ProjectBind(r) => {
+                let project = self.project_bind(r.name, &r.root, step);
+                project.map(ProjectBind::into_reply)
+            }
+            Call::ProjectOf(r) => {
+                let name = self.state.project_of(&project_root(&r.dir));
+                Ok(ProjectOf::into_reply(self.project_record(&name)))
+            }
+            Call::ProjectList(_) => {
+                let projects = self.state.projects.values();
+                Ok(ProjectList::into_reply(projects.cloned().collect()))
+            }
+            Call::ActionAdd(r) => self.action_add(r.name, step).map(ActionAdd::into_reply),
+            Call::ActionRemove(r) => {
+                let action = self.action_remove(r.name, step);
+                action.map(ActionRemove::into_reply)
+            }
+            Call::ActionList(_) => Ok(ActionList::into_reply(self.action_list())),
+
+            Call::Check(r) => {
+                let checked = self.check(r.of, &r.root, &r.paths);
+                checked.map(Check::into_reply)
+            }
+            Call::Findings(r) => self.findings(r.of, &r.root).map(Findings::into_reply),
+            Call::Explain(r) => {
+                let explained = self.explain(r.of, &r.root, &r.cwd, &r.what);
+                explained.map(Explain::into_reply)
+            }
+            Call::Replay(r) => {
+                let breaches = self.replay(r.of, &r.root, &r.attempts);
+                breaches.map(Replay::into_reply)
+            }
+
+            Call::Enforce(r) => {
+                let result = self.enforce(&r.plan, &r.violated, &r.response, step);
+                result.map(Enforce::into_reply)
+            }
+            Call::Resolve(r) => {
+                let violation = self.resolve_violation(&r.violation, r.waive, step);
+                violation.map(Resolve::into_reply)
+            }
+            Call::PutBack(r) => {
+                let violation = self.put_back(&r.violation, step);
+                violation.map(PutBack::into_reply)
+            }
+            Call::Violations(r) => {
+                let plan = self.plan_id_of(r.plan.as_ref())?;
                 let all = self.state.violations.values();
                 let wanted = all.filter(|v| plan.is_none_or(|p| v.plan_id == p));
-                Ok(Reply::Violations(wanted.cloned().collect()))
+                Ok(Violations::into_reply(wanted.cloned().collect()))
             }
-            Call::Strikes { plan } => {
-                let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
+            Call::Strikes(r) => {
+                let plan = self.plan_id_of(r.plan.as_ref())?;
                 let all = self.state.strikes.values();
                 let wanted = all.filter(|s| plan.is_none_or(|p| s.plan_id == p));
-                Ok(Reply::Strikes(wanted.cloned().collect()))
+                Ok(Strikes::into_reply(wanted.cloned().collect()))
             }
-            Call::Hook(call) => Ok(Reply::Hook(Box::new(self.hook(call, step)))),
-            Call::TreeState { root } => {
-                let fault = self.trees.ensure(&root, std::time::Duration::ZERO).err();
-                Ok(Reply::Tree {
-                    watched: self.trees.watched(&root),
-                    fault: fault.map(|f| f.to_string()),
-                })
+
+            Call::Assents(r) => self.assents(r.plan).map(Assents::into_reply),
+            Call::AssentAnswer(r) => {
+                let assent = self.answer_assent(&r.id, r.by, r.answer, step);
+                assent.map(AssentAnswer::into_reply)
             }
-            Call::AgentPids => {
-                let live = self.state.sessions.values().filter(|s| s.is_live());
-                Ok(Reply::Pids(live.filter_map(|s| s.pid).collect()))
+            Call::AssentsDelegated(r) => {
+                self.delegate_assents(&r.ids, step);
+                Ok(AssentsDelegated::into_reply(()))
             }
-            Call::RootsOf { plan } => {
-                let plan = self.find_plan(&plan)?.id;
-                Ok(Reply::Roots(self.roots_of(plan)))
+
+            Call::HookCall(call) => Ok(HookCall::into_reply(self.hook(call, step))),
+
+            Call::History(_) | Call::Decisions(_) | Call::Events(_) | Call::LogVerify(_) => {
+                Err(EngineError::Failed(format!(
+                    "{:?} is read from the store; please report it",
+                    call.name()
+                )))
             }
-            Call::History { .. }
-            | Call::Decisions { .. }
-            | Call::Events { .. }
-            | Call::LogVerify => Err(EngineError::Failed(
-                "this read belongs to the store; please report it".into(),
-            )),
         }
     }
 
+    fn tree_state(&self, asked: &TreeState) -> TreeWatch {
+        let fault = self.trees.ensure(&asked.root, Duration::ZERO).err();
+        TreeWatch {
+            watched: self.trees.watched(&asked.root),
+            fault: fault.map(|f| f.to_string()),
+        }
+    }
+
+    fn agent_pids(&self) -> Vec<u32> {
+        let live = self.state.sessions.values().filter(|s| s.is_live());
+        live.filter_map(|s| s.pid).collect()
+    }
+
     /// All that a screen shows.
-    pub fn snapshot(&self) -> super::protocol::Snapshot {
-        super::protocol::Snapshot {
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
             restores: self.trees.restores(),
             judge_bounds: self.judge.kind.map(|_| {
                 (
@@ -480,23 +528,23 @@ impl Core {
         Ok((plan_id, merge(&collected)))
     }
 
-    fn list(
-        &self,
-        scope: Option<Scope>,
-        plan: Option<PlanRef>,
-        removed: bool,
-    ) -> Result<Reply, EngineError> {
-        let scope = match plan {
+    fn list(&self, asked: List) -> Result<Vec<Invariant>, EngineError> {
+        let scope = match asked.plan {
             Some(plan) => Some(Scope::Plan(self.find_plan(&plan)?.id)),
-            None => scope,
+            None => asked.scope,
         };
         let wanted = |i: &Invariant| {
-            (i.active || removed) && scope.as_ref().is_none_or(|scope| i.scope == *scope)
+            (i.active || asked.removed) && scope.as_ref().is_none_or(|scope| i.scope == *scope)
         };
         let all = self.state.invariants.values().map(|k| &k.invariant);
-        Ok(Reply::Invariants(
-            all.filter(|i| wanted(i)).cloned().collect(),
-        ))
+        Ok(all.filter(|i| wanted(i)).cloned().collect())
+    }
+
+    /// The plan that a request is about, when it is about one.
+    fn plan_id_of(&self, reference: Option<&PlanRef>) -> Result<Option<PlanId>, EngineError> {
+        reference
+            .map(|plan| self.find_plan(plan).map(|p| p.id))
+            .transpose()
     }
 
     /// The plan that a person names.

@@ -1,4 +1,4 @@
-//! How everyone asks an engine: the same calls whether it runs in this process or in another.
+//! How everyone asks an engine: the same requests whether it runs in this process or in another.
 
 use std::{
     collections::HashMap,
@@ -13,10 +13,11 @@ use tokio::{
 };
 
 use super::{
-    Call, EngineError, Reply,
+    Call, EngineError, Request,
     host::Msg,
     prepare::{self, Need},
-    protocol::{PROTOCOL, Request, Response, Snapshot},
+    protocol::{ClientLine, EngineLine, PROTOCOL},
+    requests::{RootsOf, Snapshot, TakeSnapshot, reply_to},
     tree::Trees,
     writer::Answer,
 };
@@ -73,11 +74,24 @@ impl EngineHandle {
         Ok(Self(Inner::Remote(Arc::new(Remote::start(stream)))))
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks, and waits for the reply.
     ///
     /// # Errors
     /// What the engine answers, or that it went away.
-    pub async fn call(&self, call: Call) -> Answer {
+    pub async fn ask<R: Request>(&self, request: R) -> Result<R::Reply, EngineError> {
+        reply_to::<R>(self.call(request.into_call()).await)
+    }
+
+    /// Asks any request, and waits until it is done; what it is answered with is not wanted.
+    ///
+    /// # Errors
+    /// As [`EngineHandle::ask`].
+    pub async fn perform(&self, call: Call) -> Result<(), EngineError> {
+        self.call(call).await.map(drop)
+    }
+
+    /// Passes a call on that came from another process.
+    pub(super) async fn call(&self, call: Call) -> Answer {
         match &self.0 {
             Inner::Local(sender, trees) => {
                 look_first(sender, trees, &call).await?;
@@ -101,12 +115,10 @@ impl EngineHandle {
                     .map_err(|_| gone())?;
                 answer.await.map_err(|_| gone())??
             }
-            Inner::Remote(remote) => match remote.call(Call::Snapshot, Some(sender)).await? {
-                Reply::Snapshot(snapshot) => snapshot,
-                other => {
-                    return Err(EngineError::Failed(format!("unexpected answer {other:?}")));
-                }
-            },
+            Inner::Remote(remote) => {
+                let answer = remote.call(TakeSnapshot {}.into(), Some(sender)).await;
+                Box::new(reply_to::<TakeSnapshot>(answer)?)
+            }
         };
         Ok(Subscription { snapshot, notices })
     }
@@ -133,12 +145,13 @@ async fn look_first(
     let looked = match need {
         Need::Nothing => return Ok(()),
         Need::LookAtPlan => {
-            let Call::PlanTransition { plan, .. } = call else {
+            let Call::PlanTransition(asked) = call else {
                 return Ok(());
             };
+            let plan = asked.plan.clone();
+            let roots = send(sender, RootsOf { plan }.into()).await;
             // An unknown plan is told by the call itself.
-            let Ok(Reply::Roots(roots)) = send(sender, Call::RootsOf { plan: plan.clone() }).await
-            else {
+            let Ok(roots) = reply_to::<RootsOf>(roots) else {
                 return Ok(());
             };
             tokio::task::spawn_blocking(move || {
@@ -186,22 +199,22 @@ impl Remote {
         tokio::spawn(async move {
             let mut read = BufReader::new(read).lines();
             while let Ok(Some(line)) = read.next_line().await {
-                let Ok(response) = serde_json::from_str::<Response>(&line) else {
+                let Ok(response) = serde_json::from_str::<EngineLine>(&line) else {
                     break;
                 };
                 let notice = match response {
-                    Response::Ok { id, reply } => {
+                    EngineLine::Ok { id, reply } => {
                         settle(&shared, id, Ok(reply));
                         continue;
                     }
                     // The engine did not understand a line, and cannot say which.
-                    Response::Err { id: 0, .. } => break,
-                    Response::Err { id, error } => {
+                    EngineLine::Err { id: 0, .. } => break,
+                    EngineLine::Err { id, error } => {
                         settle(&shared, id, Err(error));
                         continue;
                     }
-                    Response::Event { event } => Notice::Event(Arc::from(event)),
-                    Response::Lagged { missed } => Notice::Lagged { missed },
+                    EngineLine::Event { event } => Notice::Event(Arc::from(event)),
+                    EngineLine::Lagged { missed } => Notice::Lagged { missed },
                 };
                 let subscriber = lock(&shared).subscriber.clone();
                 if let Some(subscriber) = subscriber
@@ -235,13 +248,13 @@ impl Remote {
             }
             id
         };
-        let request = Request {
+        let line = ClientLine {
             v: PROTOCOL,
             id,
             subscribe,
             call,
         };
-        let mut line = serde_json::to_string(&request)
+        let mut line = serde_json::to_string(&line)
             .map_err(|e| EngineError::Failed(format!("a call could not be encoded: {e}")))?;
         line.push('\n');
         self.lines.send(line).await.map_err(|_| gone())?;

@@ -20,7 +20,7 @@ use super::{
     config::JudgeConfig,
     handle::{EngineHandle, Notice},
     judge::{self, JudgeJob},
-    protocol::Snapshot,
+    requests::{Ping, Snapshot},
     socket,
     watch::Watch,
     writer::{Answer, Engine},
@@ -191,7 +191,7 @@ fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter
     let mut watch = Watch::new(move || {
         let (reply, _) = oneshot::channel();
         let _ = waker.send(Msg::Call {
-            call: Box::new(Call::Ping),
+            call: Box::new(Ping {}.into()),
             reply,
         });
     });
@@ -311,7 +311,7 @@ fn work(
             Msg::Stop => stop = true,
         }
     }
-    if calls.iter().any(|c| matches!(c, Call::Undo)) {
+    if calls.iter().any(|c| matches!(c, Call::Undo(_))) {
         crate::model::fault::point("engine");
     }
     for check in judged {

@@ -12,7 +12,7 @@ use tokio::{
 use super::{
     Config, EngineError, EngineHandle, Locations, Notice, Subscription,
     host::{Host, Owner},
-    protocol::Snapshot,
+    requests::Snapshot,
     writer::Engine,
 };
 

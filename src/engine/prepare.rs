@@ -9,7 +9,7 @@ use std::{
 use super::{
     Call,
     places::OwnDisk,
-    protocol::{HookCall, HookEvent},
+    requests::{HookCall, HookEvent},
     state::project_root,
     tree::{NotWatched, Trees},
 };
@@ -37,7 +37,7 @@ pub(super) enum Need {
 pub(super) fn need(call: &Call) -> Need {
     let root = |call: &HookCall| project_root(&call.project_dir);
     match call {
-        Call::Hook(hook) => match &hook.what {
+        Call::HookCall(hook) => match &hook.what {
             HookEvent::SessionStart => Need::Look(root(hook)),
             // Nobody says when its last command ended: that is now, at the latest.
             HookEvent::Attempt(_) if !hook.traits.tells_end => Need::Look(root(hook)),
@@ -46,11 +46,10 @@ pub(super) fn need(call: &Call) -> Need {
             HookEvent::Stopped { .. } => Need::Look(root(hook)),
             _ => Need::Nothing,
         },
-        Call::TreeState { root } => Need::Snapshot(root.clone()),
-        Call::PlanTransition {
-            transition: Transition::ApplyPlan,
-            ..
-        } => Need::LookAtPlan,
+        Call::TreeState(asked) => Need::Snapshot(asked.root.clone()),
+        Call::PlanTransition(asked) if asked.transition == Transition::ApplyPlan => {
+            Need::LookAtPlan
+        }
         _ => Need::Nothing,
     }
 }

@@ -16,9 +16,10 @@ use tokio::{
 };
 
 use super::{
-    Call, EngineError, caller,
+    Call, EngineError, Request, caller,
     handle::{EngineHandle, Notice},
-    protocol::{PROTOCOL, Reply, Request, Response},
+    protocol::{ClientLine, EngineLine, PROTOCOL},
+    requests::{AgentPids, Asker, TakeSnapshot},
 };
 
 /// How many calls of one connection are worked on at once.
@@ -121,23 +122,36 @@ async fn accept(listener: UnixListener, handle: EngineHandle, mut stopped: onesh
     }
 }
 
-/// Why a call of that process is refused, if it is.
-async fn refused(handle: &EngineHandle, call: &Call, peer: Option<u32>) -> Option<EngineError> {
+/// Whether process `peer` may ask for that.
+///
+/// # Errors
+/// Why it may not.
+async fn admit(handle: &EngineHandle, call: &Call, peer: Option<u32>) -> Result<(), EngineError> {
     // This process is not asked for leave by itself.
-    if !call.is_for_people() || peer == Some(std::process::id()) {
-        return None;
+    if peer == Some(std::process::id()) {
+        return Ok(());
     }
-    let agents = match handle.call(Call::AgentPids).await {
-        Ok(Reply::Pids(agents)) => agents,
-        _ => Vec::new(),
-    };
-    let why = caller::agent_above(peer?, &agents)?;
-    Some(EngineError::NotForAgents(caller::refusal(&why)))
+    match call.asker() {
+        // Whatever runs under an agent can speak like its hook; that is why a hook's requests
+        // can do no more than an agent may.
+        Asker::Anyone | Asker::Hooks => Ok(()),
+        Asker::Engine => Err(EngineError::Invalid(format!(
+            "{:?} is asked by the engine itself only",
+            call.name()
+        ))),
+        Asker::People => {
+            let agents = handle.ask(AgentPids {}).await?;
+            let why = peer.and_then(|peer| caller::agent_above(peer, &agents));
+            why.map_or(Ok(()), |why| {
+                Err(EngineError::NotForAgents(caller::refusal(&why)))
+            })
+        }
+    }
 }
 
 async fn serve(stream: UnixStream, handle: EngineHandle, peer: Option<u32>) {
     let (read, mut write) = stream.into_split();
-    let (lines, mut outgoing) = mpsc::channel::<Response>(256);
+    let (lines, mut outgoing) = mpsc::channel::<EngineLine>(256);
     let mut writer = tokio::spawn(async move {
         while let Some(response) = outgoing.recv().await {
             let mut line = serde_json::to_vec(&response).unwrap_or_else(|error| {
@@ -167,22 +181,22 @@ async fn serve(stream: UnixStream, handle: EngineHandle, peer: Option<u32>) {
                 _ => return,
             },
         }
-        let request: Request = match serde_json::from_slice(&line) {
-            Ok(request) => request,
+        let line: ClientLine = match serde_json::from_slice(&line) {
+            Ok(line) => line,
             Err(error) => {
                 let error = EngineError::Invalid(format!("the request is not understood: {error}"));
-                let _ = lines.send(Response::Err { id: 0, error }).await;
+                let _ = lines.send(EngineLine::Err { id: 0, error }).await;
                 return;
             }
         };
-        let id = request.id;
-        if request.v != PROTOCOL {
+        let id = line.id;
+        if line.v != PROTOCOL {
             let error = EngineError::Failed(format!(
                 "the engine speaks version {PROTOCOL} and the caller {}; end the older one (process {}) and try again",
-                request.v,
+                line.v,
                 std::process::id()
             ));
-            let _ = lines.send(Response::Err { id, error }).await;
+            let _ = lines.send(EngineLine::Err { id, error }).await;
             continue;
         }
         // Who asks faster than is answered waits here, and not in memory.
@@ -192,41 +206,41 @@ async fn serve(stream: UnixStream, handle: EngineHandle, peer: Option<u32>) {
         let (handle, lines) = (handle.clone(), lines.clone());
         tokio::spawn(async move {
             let _permit = permit;
-            if request.subscribe {
+            if line.subscribe {
                 subscribe(&handle, id, &lines).await;
                 return;
             }
-            if let Some(error) = refused(&handle, &request.call, peer).await {
-                let _ = lines.send(Response::Err { id, error }).await;
-                return;
-            }
-            let response = match handle.call(request.call).await {
-                Ok(reply) => Response::Ok { id, reply },
-                Err(error) => Response::Err { id, error },
+            let answer = match admit(&handle, &line.call, peer).await {
+                Ok(()) => handle.call(line.call).await,
+                Err(error) => Err(error),
             };
-            let _ = lines.send(response).await;
+            let answer = match answer {
+                Ok(reply) => EngineLine::Ok { id, reply },
+                Err(error) => EngineLine::Err { id, error },
+            };
+            let _ = lines.send(answer).await;
         });
     }
 }
 
-async fn subscribe(handle: &EngineHandle, id: u64, lines: &mpsc::Sender<Response>) {
+async fn subscribe(handle: &EngineHandle, id: u64, lines: &mpsc::Sender<EngineLine>) {
     let mut subscription = match handle.subscribe().await {
         Ok(subscription) => subscription,
         Err(error) => {
-            let _ = lines.send(Response::Err { id, error }).await;
+            let _ = lines.send(EngineLine::Err { id, error }).await;
             return;
         }
     };
-    let reply = Reply::Snapshot(subscription.snapshot);
-    if lines.send(Response::Ok { id, reply }).await.is_err() {
+    let reply = TakeSnapshot::into_reply(*subscription.snapshot);
+    if lines.send(EngineLine::Ok { id, reply }).await.is_err() {
         return;
     }
     while let Some(notice) = subscription.notices.recv().await {
         let response = match notice {
-            Notice::Event(event) => Response::Event {
+            Notice::Event(event) => EngineLine::Event {
                 event: Box::new((*event).clone()),
             },
-            Notice::Lagged { missed } => Response::Lagged { missed },
+            Notice::Lagged { missed } => EngineLine::Lagged { missed },
         };
         if lines.send(response).await.is_err() {
             return;

@@ -16,7 +16,7 @@ use crate::{
     store::{Loaded, Row},
 };
 
-use super::{judging::Judging, protocol::Snapshot, strikes::Strikes};
+use super::{judging::Judging, requests::Snapshot, strikes::Strikes};
 
 /// How many of the last notable events are kept at hand.
 pub const RECENT: usize = 1000;

@@ -10,7 +10,9 @@ use super::{
     core::Core,
     judge::JudgeJob,
     prepare,
-    protocol::{DecisionNode, Snapshot},
+    requests::{
+        DecisionNode, Decisions, Events, History, LogVerify, Request, Snapshot, TakeSnapshot,
+    },
     state::{RECENT, State, is_breach, is_notable},
     step::Step,
 };
@@ -198,7 +200,7 @@ impl Engine {
                 answers.settle(&written);
                 durable = false;
                 let answer = written.and_then(|()| match call {
-                    Call::Snapshot => Ok(Reply::Snapshot(Box::new(self.core.snapshot()))),
+                    Call::TakeSnapshot(_) => Ok(TakeSnapshot::into_reply(self.core.snapshot())),
                     call => self.read(call),
                 });
                 answers.given.push(answer);
@@ -229,8 +231,8 @@ impl Engine {
         let trees = std::sync::Arc::clone(self.core.trees());
         match prepare::need(&call) {
             prepare::Need::LookAtPlan => {
-                if let Call::PlanTransition { plan, .. } = &call
-                    && let Ok(plan) = self.core.find_plan(plan)
+                if let Call::PlanTransition(asked) = &call
+                    && let Ok(plan) = self.core.find_plan(&asked.plan)
                 {
                     prepare::look_at(&trees, &self.core.roots_of(plan.id));
                 }
@@ -241,7 +243,9 @@ impl Engine {
         }
         let (mut answers, _) = self.run(vec![call]);
         self.flush()?;
-        answers.pop().unwrap_or(Ok(Reply::Done))
+        answers
+            .pop()
+            .unwrap_or_else(|| Err(EngineError::Failed("a call had no answer".into())))
     }
 
     /// Writes what is pending; returns the events that became durable.
@@ -323,12 +327,12 @@ impl Engine {
 
     fn read(&self, call: Call) -> Answer {
         Ok(match call {
-            Call::History { id } => {
-                let id = self.core.find_invariant(&id)?.invariant.id;
-                Reply::Invariants(self.store.history(id)?)
+            Call::History(r) => {
+                let id = self.core.find_invariant(&r.id)?.invariant.id;
+                History::into_reply(self.store.history(id)?)
             }
-            Call::Decisions { plan } => {
-                let plan = self.core.find_plan(&plan)?.id;
+            Call::Decisions(r) => {
+                let plan = self.core.find_plan(&r.plan)?.id;
                 let mut nodes = Vec::new();
                 for decision in self.store.decisions(plan)? {
                     let enforcements = match decision.kind {
@@ -342,13 +346,14 @@ impl Engine {
                         enforcements,
                     });
                 }
-                Reply::Decisions(nodes)
+                Decisions::into_reply(nodes)
             }
-            Call::Events { since, limit } => Reply::Events(self.store.events(since, limit)?),
-            Call::LogVerify => Reply::Log(self.store.verify_log()?),
+            Call::Events(r) => Events::into_reply(self.store.events(r.since, r.limit)?),
+            Call::LogVerify(_) => LogVerify::into_reply(self.store.verify_log()?),
             other => {
                 return Err(EngineError::Failed(format!(
-                    "{other:?} is no read; please report it"
+                    "{:?} is no read; please report it",
+                    other.name()
                 )));
             }
         })
@@ -369,11 +374,11 @@ fn load(store: &Store) -> Result<State, EngineError> {
 fn shows_durable(call: &Call) -> bool {
     matches!(
         call,
-        Call::History { .. }
-            | Call::Decisions { .. }
-            | Call::Events { .. }
-            | Call::LogVerify
-            | Call::Snapshot
+        Call::History(_)
+            | Call::Decisions(_)
+            | Call::Events(_)
+            | Call::LogVerify(_)
+            | Call::TakeSnapshot(_)
     )
 }
 

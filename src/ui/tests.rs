@@ -14,7 +14,7 @@ use crate::{
         tests::{invariant, plan},
         update,
     },
-    engine::protocol::Snapshot,
+    engine::requests::Snapshot,
     model::{
         Attempt, Breach, Effect, Event, EventKind, InvariantId, Layer, LetterCheck, PhaseState,
         PlanChange, Remedy, Scope, Severity, Signature, Transition, Verdict, VerdictKind,

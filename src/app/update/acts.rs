@@ -1,21 +1,22 @@
 //! What each action does.
 
 use super::{
-    keys::{filter_changed, filter_field, plan_ref, toggle_mode},
+    keys::{filter_changed, filter_field, perform, plan_ref, toggle_mode},
     moves::{focus_by, move_by, page},
 };
 use crate::{
     app::{
         action::{Action, next_transition},
+        ask::Ask,
         editor::Editor,
-        model::{Effect, Link, Model, Pane, Purpose},
+        model::{Effect, Link, Model, Pane},
         overlay::{Confirm, Confirmed, Overlay},
         palette::Palette,
         resolver::Resolver,
         stream::Tone,
         tree::Node,
     },
-    engine::Call,
+    engine::requests::{Decisions, PlanTransition, Redo, Undo},
     model::visible,
 };
 
@@ -112,23 +113,17 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
                 .shown_plan()
                 .and_then(|p| Some((p.id, next_transition(p)?)));
             if let Some((id, transition)) = next {
-                let call = Call::PlanTransition {
-                    plan: plan_ref(id),
-                    transition,
-                };
-                let purpose = Purpose::Do(match transition.verb() {
+                let word = match transition.verb() {
                     "strategize" => "strategize started",
                     "execute" => "execute started",
                     _ => "applied",
-                });
-                return vec![Effect::Call {
-                    purpose,
-                    call: Box::new(call),
-                }];
+                };
+                let plan = plan_ref(id);
+                return perform(word, PlanTransition { plan, transition });
             }
         }
-        Action::Undo => return call(Call::Undo, "undone"),
-        Action::Redo => return call(Call::Redo, "done again"),
+        Action::Undo => return perform("undone", Undo {}),
+        Action::Redo => return perform("done again", Redo {}),
         Action::Open if model.focus == Pane::Plan => return open_plan(model),
         Action::Open => open(model),
         Action::Filter => {
@@ -169,13 +164,6 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-fn call(call: Call, word: &'static str) -> Vec<Effect> {
-    vec![Effect::Call {
-        purpose: Purpose::Do(word),
-        call: Box::new(call),
-    }]
-}
-
 pub(super) fn edit(model: &mut Model, id: crate::model::InvariantId) {
     let Some(keyed) = model.state.invariants.get(&id) else {
         return;
@@ -194,11 +182,8 @@ fn open_plan(model: &mut Model) -> Vec<Effect> {
         scroll: 0,
         decisions: None,
     });
-    let call = Call::Decisions { plan: plan_ref(id) };
-    vec![Effect::Call {
-        purpose: Purpose::Decisions,
-        call: Box::new(call),
-    }]
+    let plan = plan_ref(id);
+    vec![Effect::Ask(Ask::Decisions(Decisions { plan }))]
 }
 
 pub(super) fn open(model: &mut Model) {

@@ -11,13 +11,14 @@ use super::{
         args::{EventsArgs, Format, ServeArgs},
         output::{self, Done, Failure, Output, escape_hidden},
     },
-    Outcome, unexpected,
+    Outcome,
 };
 use crate::{
     engine::{
-        Call, Config, EngineError, Notice, Reply,
+        Config, EngineError, Notice,
         host::{Host, Owner},
         link::{Link, LinkEvent},
+        requests::Events,
         writer::Engine,
     },
     model::{
@@ -98,10 +99,7 @@ pub(super) fn events(context: &mut Context, args: EventsArgs, output: &Output) -
     let mut since = args.since.unwrap_or(0);
     let mut all = Vec::new();
     loop {
-        let reply = context.call(Call::Events { since, limit: PAGE })?;
-        let Reply::Events(page) = reply else {
-            return Err(unexpected(&reply));
-        };
+        let page = context.ask(Events { since, limit: PAGE })?;
         let Some(last) = page.last() else { break };
         since = last.seq;
         match output.format {
@@ -165,15 +163,12 @@ async fn catch_up(
     format: Format,
 ) -> Result<(), EngineError> {
     loop {
-        let Reply::Events(page) = handle
-            .call(Call::Events {
+        let page = handle
+            .ask(Events {
                 since: from,
                 limit: PAGE,
             })
-            .await?
-        else {
-            return Ok(());
-        };
+            .await?;
         let Some(last) = page.last() else {
             return Ok(());
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{EngineError, Reply, core::Core, protocol::ActionSummary, step::Step};
+use super::super::{EngineError, core::Core, requests::ActionSummary, step::Step};
 use crate::model::{Action, ActionName, EventKind, Scope};
 
 impl Core {
@@ -10,7 +10,7 @@ impl Core {
         &mut self,
         name: ActionName,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<ActionSummary, EngineError> {
         let known = self.state.actions.get(&name).is_some_and(|a| a.active);
         if !known {
             let action = Action {
@@ -20,7 +20,7 @@ impl Core {
             };
             self.emit(step, EventKind::ActionAdded { action });
         }
-        Ok(Reply::Action(self.action_summary(name)))
+        Ok(self.action_summary(name))
     }
 
     /// Removes the template and, softly, the invariants it carries. Plans that were made from it
@@ -29,7 +29,7 @@ impl Core {
         &mut self,
         name: ActionName,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<ActionSummary, EngineError> {
         if !self.action_names().contains(&name) {
             return Err(EngineError::NotFound {
                 what: "action".into(),
@@ -52,7 +52,7 @@ impl Core {
             active: false,
         };
         self.emit(step, EventKind::ActionRemoved { action });
-        Ok(Reply::Action(summary))
+        Ok(summary)
     }
 
     pub(crate) fn action_list(&self) -> Vec<ActionSummary> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::super::{
-    EngineError, Reply,
+    EngineError,
     core::{Core, unique},
-    protocol::{Answer, PlanRef},
     reach::Hit,
+    requests::{Answer, PlanRef},
     step::Step,
 };
 use crate::{
@@ -150,11 +150,11 @@ impl Core {
     }
 
     /// The questions of a plan, or of all plans.
-    pub(crate) fn assents(&self, plan: Option<PlanRef>) -> Result<Reply, EngineError> {
+    pub(crate) fn assents(&self, plan: Option<PlanRef>) -> Result<Vec<Assent>, EngineError> {
         let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
         let all = self.state.assents.values();
         let wanted = all.filter(|a| plan.is_none_or(|p| a.plan_id == p));
-        Ok(Reply::Assents(wanted.cloned().collect()))
+        Ok(wanted.cloned().collect())
     }
 
     /// Takes in a person's answer. The same question may be answered again until it is used.
@@ -164,7 +164,7 @@ impl Core {
         by: String,
         answer: Answer,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Assent, EngineError> {
         let ids = self.state.assents.keys();
         let id = unique("question", id, ids, "see `invar assent list`")?;
         let mut assent = self.state.assents[&id].clone();
@@ -198,11 +198,11 @@ impl Core {
                 assent: assent.clone(),
             },
         );
-        Ok(Reply::Assents(vec![assent]))
+        Ok(assent)
     }
 
     /// The agent asks by its own prompt: nobody has to answer here.
-    pub(crate) fn delegate_assents(&mut self, ids: &[AssentId], step: &mut Step<'_>) -> Reply {
+    pub(crate) fn delegate_assents(&mut self, ids: &[AssentId], step: &mut Step<'_>) {
         for id in ids {
             let Some(mut assent) = self
                 .state
@@ -217,7 +217,6 @@ impl Core {
             assent.let_at = Some(step.now);
             self.emit(step, EventKind::AssentChanged { assent });
         }
-        Reply::Done
     }
 }
 

@@ -5,13 +5,13 @@ use std::{path::Path, sync::Arc};
 use ulid::Ulid;
 
 use super::super::{
-    EngineError, Reply,
+    EngineError,
     builtin::ONLY_PEOPLE,
     core::{Compiled, Core},
     message,
     places::Root,
-    protocol::EffectiveOf,
     reach::{Hit, Reach, part},
+    requests::EffectiveOf,
     step::Step,
 };
 use super::assent::Given;
@@ -198,10 +198,10 @@ impl Core {
         of: EffectiveOf,
         root: &Path,
         attempts: &[Attempt],
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Vec<Vec<Breach>>, EngineError> {
         let compiled = self.preview(of, root)?;
         let breaches = attempts.iter().map(|a| self.would_break(&compiled, a));
-        Ok(Reply::Replayed(breaches.collect()))
+        Ok(breaches.collect())
     }
 
     /// The checks of something that need not be a plan, for an agent in `root`.

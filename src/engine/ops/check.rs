@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::super::{
-    EngineError, Reply,
+    EngineError,
     core::Core,
     message::allowed_instead,
     places::{self, Root},
-    protocol::{CheckPath, EffectiveOf, Offence},
+    requests::{CheckPath, Checked, EffectiveOf, Offence},
 };
 
 impl Core {
@@ -17,7 +17,7 @@ impl Core {
         of: EffectiveOf,
         root: &Path,
         paths: &[CheckPath],
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Checked, EngineError> {
         let (_, merged) = self.merged_for(of)?;
         let root = Root::new(root);
         let (letters, set) = self.letter_set(merged.effective.iter(), &root)?;
@@ -45,7 +45,7 @@ impl Core {
                 });
             }
         }
-        Ok(Reply::Checked {
+        Ok(Checked {
             checked: paths.len(),
             offences,
         })

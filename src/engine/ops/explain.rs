@@ -4,13 +4,13 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     super::{
-        EngineError, Reply,
+        EngineError,
         builtin::ONLY_PEOPLE,
         core::{Compiled, Core},
         message::allowed_instead,
         places::{FoundPlace, Root},
-        protocol::{Asked, EffectiveOf, ExplainWhat, Explained, ReadEffect},
         reach::{Hit, Reach},
+        requests::{Asked, EffectiveOf, ExplainWhat, Explained, ReadEffect},
     },
     attempts::verdict_of,
 };
@@ -30,7 +30,7 @@ impl Core {
         root: &Path,
         cwd: &Path,
         what: &ExplainWhat,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Explained, EngineError> {
         let (_, merged) = self.merged_for(of)?;
         let root = Root::new(root);
         let (letters, set) =
@@ -84,7 +84,7 @@ impl Core {
             explained.asked.push(asked(keyed, vec![what]));
         }
         explained.verdict = verdict_of(&breaches);
-        Ok(Reply::Explained(Box::new(explained)))
+        Ok(explained)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::super::{
-    EngineError, Reply,
+    EngineError,
     core::Core,
     places::{Root, files_below},
-    protocol::EffectiveOf,
+    requests::{EffectiveOf, FindingsReport},
 };
 use crate::{
     model::{Invariant, InvariantId},
@@ -24,7 +24,11 @@ const MAX_FILES: usize = 50_000;
 
 impl Core {
     /// Contradictions and duplicates by the merge, and what the sets of paths say.
-    pub(crate) fn findings(&mut self, of: EffectiveOf, root: &Path) -> Result<Reply, EngineError> {
+    pub(crate) fn findings(
+        &mut self,
+        of: EffectiveOf,
+        root: &Path,
+    ) -> Result<FindingsReport, EngineError> {
         let (plan_id, merged) = self.merged_for(of)?;
         let place = Root::new(root);
         let surface = Surface {
@@ -54,7 +58,7 @@ impl Core {
             .chain(merged.shadowed.iter().map(|s| &s.loser.invariant));
         let named = |i: &&Invariant| findings.iter().any(|f| f.invariants.contains(&i.id));
         let invariants = all.filter(named).cloned().collect();
-        Ok(Reply::Findings {
+        Ok(FindingsReport {
             plan_id,
             invariants,
             findings,

@@ -11,12 +11,12 @@ use jiff::Timestamp;
 
 use super::{
     super::{
-        EngineError, Reply,
+        EngineError,
         core::{Compiled, Core},
         message,
         places::Root,
-        protocol::EffectiveOf,
         reach::Hit,
+        requests::EffectiveOf,
         step::Step,
         tree::{Change, Hash},
     },
@@ -180,7 +180,7 @@ impl Core {
         &mut self,
         violation: &str,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Violation, EngineError> {
         let id = self.find_violation(violation)?;
         let violation = self.state.violations[&id].clone();
         let refuse = |why: &str| {
@@ -211,9 +211,7 @@ impl Core {
         for violation in same {
             self.correct(violation, "a person had the file put back", step);
         }
-        Ok(Reply::Violation(Box::new(
-            self.state.violations[&id].clone(),
-        )))
+        Ok(self.state.violations[&id].clone())
     }
 
     /// The session whose command ran when the change happened; the one that asks first.

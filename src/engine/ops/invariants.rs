@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
-use super::super::{EngineError, Reply, core::Core, protocol::PlanRef, step::Step};
+use super::super::{
+    EngineError,
+    core::Core,
+    requests::{Added, PlanRef},
+    step::Step,
+};
 use crate::{
     model::{
         EventKind, Invariant, InvariantId, InvariantPatch, Layer, LetterCheck, ModelError,
@@ -18,7 +23,7 @@ impl Core {
         cwd: &Path,
         plan: Option<PlanRef>,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Added, EngineError> {
         let scope = match plan {
             Some(plan) => Scope::Plan(self.find_plan(&plan)?.id),
             None => new.scope,
@@ -54,10 +59,7 @@ impl Core {
             },
         );
         self.note_change(self.journal_group(), None, invariant.clone(), step);
-        Ok(Reply::Added {
-            invariant: Box::new(invariant),
-            notes,
-        })
+        Ok(Added { invariant, notes })
     }
 
     pub(crate) fn edit(
@@ -65,7 +67,7 @@ impl Core {
         id: &str,
         patch: InvariantPatch,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Invariant, EngineError> {
         let before = self.changeable(id)?;
         if let Some(expected) = patch.expected_revision
             && expected != before.revision
@@ -99,7 +101,7 @@ impl Core {
             });
         }
         if after == before {
-            return Ok(Reply::Invariant(Box::new(before)));
+            return Ok(before);
         }
         after.revision += 1;
         if after.scope != before.scope {
@@ -114,10 +116,14 @@ impl Core {
         );
         self.note_change(self.journal_group(), Some(before), after.clone(), step);
         self.corrected_by_change(after.id, "the invariant was edited", step);
-        Ok(Reply::Invariant(Box::new(after)))
+        Ok(after)
     }
 
-    pub(crate) fn remove(&mut self, id: &str, step: &mut Step<'_>) -> Result<Reply, EngineError> {
+    pub(crate) fn remove(
+        &mut self,
+        id: &str,
+        step: &mut Step<'_>,
+    ) -> Result<Invariant, EngineError> {
         let before = self.changeable(id)?;
         let mut invariant = before.clone();
         invariant.active = false;
@@ -131,10 +137,14 @@ impl Core {
         );
         self.note_change(self.journal_group(), Some(before), invariant.clone(), step);
         self.corrected_by_change(invariant.id, "the invariant was removed", step);
-        Ok(Reply::Invariant(Box::new(invariant)))
+        Ok(invariant)
     }
 
-    pub(crate) fn restore(&mut self, id: &str, step: &mut Step<'_>) -> Result<Reply, EngineError> {
+    pub(crate) fn restore(
+        &mut self,
+        id: &str,
+        step: &mut Step<'_>,
+    ) -> Result<Invariant, EngineError> {
         let mut invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.active {
             return Err(EngineError::Invalid(format!(
@@ -153,7 +163,7 @@ impl Core {
             },
         );
         self.note_change(self.journal_group(), Some(before), invariant.clone(), step);
-        Ok(Reply::Invariant(Box::new(invariant)))
+        Ok(invariant)
     }
 
     /// Writes an edit into the files of both scopes, where they have any.

@@ -1,6 +1,6 @@
 //! Undo and redo over the journal of changes.
 
-use super::super::{EngineError, Reply, core::Core, step::Step};
+use super::super::{EngineError, core::Core, step::Step};
 use crate::{
     model::{EventKind, Invariant, InvariantId, JournalEntry},
     store::Row,
@@ -44,7 +44,7 @@ impl Core {
         journal.push(entry);
     }
 
-    pub(crate) fn undo(&mut self, step: &mut Step<'_>) -> Result<Reply, EngineError> {
+    pub(crate) fn undo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, EngineError> {
         let last = self.state.journal.iter().rev().find(|e| !e.undone);
         let Some(group) = last.map(|e| e.group) else {
             return Err(EngineError::Invalid("there is nothing to undo".into()));
@@ -73,10 +73,10 @@ impl Core {
             entry.undone = true;
             self.replace_entry(entry, step);
         }
-        Ok(Reply::Invariants(changed))
+        Ok(changed)
     }
 
-    pub(crate) fn redo(&mut self, step: &mut Step<'_>) -> Result<Reply, EngineError> {
+    pub(crate) fn redo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, EngineError> {
         let first = self.state.journal.iter().find(|e| e.undone);
         let Some(group) = first.map(|e| e.group) else {
             return Err(EngineError::Invalid("there is nothing to redo".into()));
@@ -99,7 +99,7 @@ impl Core {
             entry.undone = false;
             self.replace_entry(entry, step);
         }
-        Ok(Reply::Invariants(changed))
+        Ok(changed)
     }
 
     /// Refuses to overwrite what was changed since in a way that the journal does not know.

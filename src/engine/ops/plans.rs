@@ -9,9 +9,9 @@ use std::{
 use jiff::Timestamp;
 
 use super::super::{
-    EngineError, Reply,
+    EngineError,
     core::Core,
-    protocol::PlanRef,
+    requests::{PlanMade, PlanRef},
     state::{project_root, promoted},
     step::Step,
 };
@@ -32,7 +32,7 @@ impl Core {
         params: BTreeMap<String, String>,
         parent: Option<PlanRef>,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<PlanMade, EngineError> {
         let parent = parent.map(|p| self.find_plan(&p).cloned()).transpose()?;
         let mut plan = self.new_plan(project.clone(), step.now);
         plan.action = Some(action.clone());
@@ -67,8 +67,8 @@ impl Core {
         let mut record = self.project_record(&project);
         record.current_plan = Some(plan.id);
         self.emit(step, EventKind::ProjectBound { project: record });
-        Ok(Reply::PlanMade {
-            plan: Box::new(plan),
+        Ok(PlanMade {
+            plan,
             promoted: templates.len(),
         })
     }
@@ -225,7 +225,7 @@ impl Core {
         &mut self,
         plan: &PlanRef,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Plan, EngineError> {
         let mut plan = self.find_plan(plan)?.clone();
         if !plan.is_halted() {
             return Err(EngineError::Invalid(format!(
@@ -237,14 +237,14 @@ impl Core {
         plan.halt_reason = None;
         let cleared = std::mem::take(&mut plan.halted_by);
         self.change_plan(plan.clone(), PlanChange::Resumed { cleared }, step);
-        Ok(Reply::Plan(Box::new(plan)))
+        Ok(plan)
     }
 
     pub(crate) fn plan_cancel(
         &mut self,
         plan: &PlanRef,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Plan, EngineError> {
         let mut plan = self.find_plan(plan)?.clone();
         if plan.is_over() {
             return Err(EngineError::Invalid(format!(
@@ -254,7 +254,7 @@ impl Core {
         }
         plan.state = PhaseState::Cancelled;
         self.change_plan(plan.clone(), PlanChange::Cancelled, step);
-        Ok(Reply::Plan(Box::new(plan)))
+        Ok(plan)
     }
 
     pub(crate) fn project_bind(
@@ -262,7 +262,7 @@ impl Core {
         name: ProjectName,
         root: &Path,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Project, EngineError> {
         let root = project_root(root);
         let others: Vec<Project> = self
             .state
@@ -285,7 +285,7 @@ impl Core {
                 project: project.clone(),
             },
         );
-        Ok(Reply::Project(project))
+        Ok(project)
     }
 
     /// What reconciliation would say about the letter checks of a plan: the first fault.

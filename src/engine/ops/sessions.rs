@@ -6,7 +6,7 @@ use super::{
     super::{
         core::Core,
         message,
-        protocol::{HookCall, HookEvent, HookReply, PROBE_SESSION},
+        requests::{HookCall, HookEvent, HookReply, PROBE_SESSION},
         state::project_root,
         step::Step,
     },

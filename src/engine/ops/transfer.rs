@@ -2,7 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::super::{EngineError, Reply, core::Core, protocol::ImportItem, step::Step};
+use super::super::{
+    EngineError,
+    core::Core,
+    requests::{ImportItem, Imported},
+    step::Step,
+};
 use crate::model::{EventKind, Invariant, InvariantId, NewInvariant, Origin};
 
 /// What becomes of one invariant of a file.
@@ -17,7 +22,7 @@ impl Core {
         &mut self,
         items: Vec<ImportItem>,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Imported, EngineError> {
         // Every item is judged before the first is written.
         let mut steps = Vec::with_capacity(items.len());
         for (number, item) in items.into_iter().enumerate() {
@@ -52,7 +57,7 @@ impl Core {
                 Item::Keep => unchanged += 1,
             }
         }
-        Ok(Reply::Imported {
+        Ok(Imported {
             added,
             changed,
             unchanged,

@@ -1,9 +1,9 @@
 //! Violations: reported from outside, corrected, waived.
 
-use super::super::{EngineError, Reply, core::Core, protocol::PlanRef, step::Step};
+use super::super::{EngineError, core::Core, requests::PlanRef, step::Step};
 use crate::model::{
-    EventKind, FoundChange, Invariant, InvariantId, Origin, PlanId, Severity, Violation,
-    ViolationId, ViolationStatus, clean_text,
+    EventKind, FoundChange, Invariant, InvariantId, Origin, PlanId, ReconciliationResult, Severity,
+    Violation, ViolationId, ViolationStatus, clean_text,
 };
 
 impl Core {
@@ -14,7 +14,7 @@ impl Core {
         violated: &[String],
         response: &str,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<ReconciliationResult, EngineError> {
         let plan = self.find_plan(plan)?.clone();
         let details = match response.trim() {
             "" => "reported without details".to_owned(),
@@ -49,7 +49,7 @@ impl Core {
             self.violated(plan.id, &invariant, details.clone(), None, step);
         }
         let (result, _) = self.reconcile(&plan, None, step);
-        Ok(Reply::Reconciled(Box::new(result)))
+        Ok(result)
     }
 
     /// Opens a violation of an invariant in a plan.
@@ -104,7 +104,7 @@ impl Core {
         id: &str,
         waive: Option<String>,
         step: &mut Step<'_>,
-    ) -> Result<Reply, EngineError> {
+    ) -> Result<Violation, EngineError> {
         let id = self.find_violation(id)?;
         let mut violation = self.state.violations[&id].clone();
         if !violation.is_open() {
@@ -148,7 +148,7 @@ impl Core {
             },
         );
         self.reconcile_after_correction(plan_id, step);
-        Ok(Reply::Violation(Box::new(violation)))
+        Ok(violation)
     }
 
     /// A changed or removed invariant no longer stands violated, and blocked plans are looked

@@ -7,11 +7,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
+    Call, Reply,
     model::{
         Action, ActionName, Assent, AssentId, Event, EventKind, InvariantId, InvariantPatch,
         JudgedAction, Project, ProjectName, Session, Strike, Violation, ViolationId,
     },
+    requests,
     state::State,
+    writer::Answer,
 };
 use invar_store::{Faults, Store};
 
@@ -25,7 +28,7 @@ impl World {
         world
     }
 
-    fn run(&mut self, calls: Vec<Call>) -> (Vec<Result<Reply, EngineError>>, Vec<Event>) {
+    fn run(&mut self, calls: Vec<Call>) -> (Vec<Answer>, Vec<Event>) {
         self.engine.as_mut().unwrap().run(calls)
     }
 
@@ -36,18 +39,20 @@ impl World {
 }
 
 fn add(text: &str, world: &World) -> Call {
-    Call::Add {
+    Add {
         invariant: NewInvariant::plain(Scope::Global, text),
         cwd: world.root.clone(),
         plan: None,
     }
+    .into()
 }
 
 fn events() -> Call {
-    Call::Events {
+    Events {
         since: 0,
         limit: 1000,
     }
+    .into()
 }
 
 #[test]
@@ -58,7 +63,7 @@ fn a_failed_write_before_a_read_fails_all_that_stood_on_it() {
     faults.refuse_writes_after(0);
     let calls = vec![
         add("first", &w),
-        Call::PlanList,
+        PlanList {}.into(),
         events(),
         add("second", &w),
     ];
@@ -89,7 +94,7 @@ fn what_was_written_before_the_failure_keeps_its_answer() {
     let (answers, _) = w.run(vec![add("first", &w), events()]);
     assert!(answers.iter().all(Result::is_ok));
     faults.refuse_writes_after(0);
-    let (answers, shown) = w.run(vec![events(), Call::Ping, add("second", &w)]);
+    let (answers, shown) = w.run(vec![events(), Ping {}.into(), add("second", &w)]);
     assert!(answers[0].is_ok() && answers[1].is_ok());
     assert!(answers[2].is_err());
     assert_eq!(shown, []);
@@ -104,7 +109,7 @@ fn an_allowed_attempt_that_waits_takes_no_durable_call_down_in_silence() {
     let attempt = |w: &World| {
         let attempt = w.attempt_on("src/a.rs");
         let what = HookEvent::Attempt(attempt);
-        Call::Hook(HookCall::new("claude-code", "s", &w.root, what))
+        Call::from(HookCall::new("claude-code", "s", &w.root, what))
     };
     let (answers, events) = w.run(vec![attempt(&w)]);
     assert!(answers[0].is_ok() && events.is_empty(), "it waits");
@@ -122,13 +127,13 @@ fn a_snapshot_holds_durable_events_only() {
     w.edit("s", "src/a.rs");
     let durable = w.stored().last().unwrap().seq;
     let attempt = HookEvent::Attempt(w.attempt_on("src/a.rs"));
-    let call = Call::Hook(HookCall::new("claude-code", "s", &w.root, attempt));
+    let call = Call::from(HookCall::new("claude-code", "s", &w.root, attempt));
     w.run(vec![call]);
     let engine = w.engine.as_mut().unwrap();
     assert!(engine.has_pending());
     faults.refuse_everything();
     assert!(engine.snapshot().is_err());
-    let (answers, _) = engine.run(vec![Call::Snapshot]);
+    let (answers, _) = engine.run(vec![TakeSnapshot {}.into()]);
     assert!(answers[0].is_err());
     faults.mend();
     let snapshot = engine.snapshot().unwrap();
@@ -152,7 +157,7 @@ fn an_engine_heals_as_soon_as_the_disk_works_again() {
     let breaches = w.engine.as_ref().unwrap().core().state().breaches;
     faults.refuse_everything();
     for _ in 0..3 {
-        let (answers, _) = w.run(vec![add("lost", &w), Call::PlanList]);
+        let (answers, _) = w.run(vec![add("lost", &w), PlanList {}.into()]);
         assert!(answers.iter().all(Result::is_err), "{answers:?}");
     }
     faults.mend();
@@ -172,7 +177,7 @@ fn an_attempt_whose_record_was_lost_is_counted_when_it_comes_again() {
     let mut attempt = w.attempt_on("tests/t.py");
     attempt.nonce = Some("one".into());
     let what = HookEvent::Attempt(attempt);
-    let call = Call::Hook(HookCall::new("claude-code", "s", &w.root, what));
+    let call = Call::from(HookCall::new("claude-code", "s", &w.root, what));
     faults.refuse_writes_after(0);
     assert!(w.run(vec![call.clone()]).0[0].is_err());
     faults.mend();
@@ -322,7 +327,7 @@ impl Op {
         };
         let session = |n: u8| format!("s{}", n % 3);
         let hook =
-            |n: u8, what| Call::Hook(HookCall::new("claude-code", &session(n), &w.root, what));
+            |n: u8, what| Call::from(HookCall::new("claude-code", &session(n), &w.root, what));
         let attempt = |path: u8| Attempt {
             nonce: Some(nonce.to_owned()),
             call: Some(nonce.to_owned()),
@@ -349,31 +354,34 @@ impl Op {
                         LetterCheck::NoEditsOutside(vec!["src/**".into(), "docs/**".into()]),
                     ),
                 };
-                Call::Add {
+                Add {
                     invariant,
                     cwd: w.root.clone(),
                     plan: None,
                 }
+                .into()
             }
-            Self::Edit(n, text) => Call::Edit {
+            Self::Edit(n, text) => Edit {
                 id: invariant(*n),
                 patch: InvariantPatch {
                     text: Some(format!("edited to {text}")),
                     ..InvariantPatch::default()
                 },
-            },
-            Self::Remove(n) => Call::Remove { id: invariant(*n) },
-            Self::Restore(n) => Call::Restore { id: invariant(*n) },
-            Self::Undo => Call::Undo,
-            Self::Redo => Call::Redo,
-            Self::ActionAdd(n) => Call::ActionAdd { name: action(*n) },
-            Self::ActionRemove(n) => Call::ActionRemove { name: action(*n) },
-            Self::PlanUse => Call::PlanUse {
+            }
+            .into(),
+            Self::Remove(n) => Remove { id: invariant(*n) }.into(),
+            Self::Restore(n) => Restore { id: invariant(*n) }.into(),
+            Self::Undo => Undo {}.into(),
+            Self::Redo => Redo {}.into(),
+            Self::ActionAdd(n) => ActionAdd { name: action(*n) }.into(),
+            Self::ActionRemove(n) => ActionRemove { name: action(*n) }.into(),
+            Self::PlanUse => PlanUse {
                 action: action(0),
                 project: "local/my-app".parse().unwrap(),
                 params: BTreeMap::new(),
                 parent: None,
-            },
+            }
+            .into(),
             Self::Forward(n) => {
                 let plan = plan(*n);
                 let phase = state
@@ -382,44 +390,49 @@ impl Op {
                     .nth(pick(state.plans.len(), *n))
                     .map(|p| p.phase);
                 let next = phase.and_then(Transition::after);
-                Call::PlanTransition {
+                PlanTransition {
                     plan,
                     transition: next.unwrap_or(Transition::ApplyPlan),
                 }
+                .into()
             }
-            Self::Cancel(n) => Call::PlanCancel { plan: plan(*n) },
-            Self::Resume(n) => Call::PlanResume { plan: plan(*n) },
-            Self::Bind(n) => Call::ProjectBind {
+            Self::Cancel(n) => PlanCancel { plan: plan(*n) }.into(),
+            Self::Resume(n) => PlanResume { plan: plan(*n) }.into(),
+            Self::Bind(n) => ProjectBind {
                 name: ["local/my-app", "local/second"][usize::from(n % 2)]
                     .parse()
                     .unwrap(),
                 root: w.root.clone(),
-            },
+            }
+            .into(),
             Self::Start(n) => hook(*n, HookEvent::SessionStart),
             Self::Attempt(n, path) => hook(*n, HookEvent::Attempt(attempt(*path))),
             Self::Ran(n, path) => hook(*n, HookEvent::Ran(attempt(*path))),
             Self::End(n) => hook(*n, HookEvent::SessionEnd),
-            Self::Enforce(n) => Call::Enforce {
+            Self::Enforce(n) => Enforce {
                 plan: plan(*n),
                 violated: vec![invariant(*n)],
                 response: format!("found by {n}"),
-            },
-            Self::Resolve(n, waive) => Call::Resolve {
+            }
+            .into(),
+            Self::Resolve(n, waive) => Resolve {
                 violation: violation(*n),
                 waive: waive.then(|| "accepted".to_owned()),
-            },
+            }
+            .into(),
             Self::Answer(n, yes) => {
                 let id = state.assents.keys().nth(pick(state.assents.len(), *n));
-                Call::AssentAnswer {
+                AssentAnswer {
                     id: id.map_or("none".to_owned(), ToString::to_string),
                     by: "me".into(),
                     answer: match yes {
-                        true => crate::protocol::Answer::Approve { for_plan: false },
-                        false => crate::protocol::Answer::Refuse {
+                        true => requests::Answer::Approve { for_plan: false },
+                        false => requests::Answer::Refuse {
                             reason: "no".into(),
                         },
                     },
                 }
+                .into()
             }
             Self::Look => events(),
         }
@@ -453,33 +466,35 @@ fn is_in_log(call: &Call, reply: &Reply, log: &[Event]) -> bool {
         })
     };
     match (call, reply) {
-        (_, Reply::Added { invariant, .. } | Reply::Invariant(invariant)) => {
-            has(&|kind| invariant_is(kind, invariant))
+        (_, Reply::Add(added)) => has(&|kind| invariant_is(kind, &added.invariant)),
+        (_, Reply::Edit(changed) | Reply::Remove(changed) | Reply::Restore(changed)) => {
+            has(&|kind| invariant_is(kind, changed))
         }
-        (Call::Undo | Call::Redo, Reply::Invariants(changed)) => {
+        (_, Reply::Undo(changed) | Reply::Redo(changed)) => {
             changed.iter().all(|i| has(&|kind| invariant_is(kind, i)))
         }
-        (_, Reply::Plan(plan) | Reply::PlanMade { plan, .. }) => plan_is(plan),
-        (_, Reply::Project(wanted)) => {
-            has(&|kind| matches!(kind, EventKind::ProjectBound { project } if project == wanted))
+        (_, Reply::PlanUse(made)) => plan_is(&made.plan),
+        (_, Reply::PlanCancel(plan) | Reply::PlanResume(plan)) => plan_is(plan),
+        (_, Reply::ProjectBind(wanted)) => {
+            has(&|kind| matches!(kind, EventKind::ProjectBound { project } if *project == **wanted))
         }
-        (_, Reply::Violation(wanted)) => has(
+        (_, Reply::Resolve(wanted)) => has(
             &|kind| matches!(kind, EventKind::CorrectionApplied { violation, .. } if *violation == **wanted),
         ),
-        (Call::AssentAnswer { .. }, Reply::Assents(answered)) => answered.iter().all(|wanted| {
-            has(&|kind| matches!(kind, EventKind::AssentChanged { assent } if assent == wanted))
-        }),
-        (_, Reply::Reconciled(result)) => has(&|kind| {
+        (_, Reply::AssentAnswer(wanted)) => {
+            has(&|kind| matches!(kind, EventKind::AssentChanged { assent } if *assent == **wanted))
+        }
+        (_, Reply::PlanTransition(result) | Reply::Enforce(result)) => has(&|kind| {
             matches!(kind, EventKind::InvariantReconciled { plan_id, transition, .. }
                 if *plan_id == result.plan_id && *transition == result.transition)
         }),
-        (Call::Hook(call), Reply::Hook(answer)) => match &call.what {
+        (Call::HookCall(call), Reply::HookCall(answer)) => match &call.what {
             HookEvent::Attempt(attempt) if !answer.verdict.lets_through() => has(
                 &|kind| matches!(kind, EventKind::Attempted { attempt: known, .. } if known.nonce == attempt.nonce),
             ),
             _ => true,
         },
-        (_, Reply::Action(summary)) => has(&|kind| {
+        (_, Reply::ActionAdd(summary) | Reply::ActionRemove(summary)) => has(&|kind| {
             matches!(kind, EventKind::ActionAdded { action } | EventKind::ActionRemoved { action }
                 if action.name == summary.name)
         }),
@@ -509,7 +524,7 @@ proptest! {
             shown.extend(events);
             faults.mend();
             // Whatever the failure left is healed by the next call.
-            let (_, events) = w.run(vec![Call::Ping]);
+            let (_, events) = w.run(vec![Ping {}.into()]);
             shown.extend(events);
             let engine = w.engine.as_mut().unwrap();
             shown.extend(engine.flush().unwrap());

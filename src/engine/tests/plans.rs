@@ -2,12 +2,12 @@ use super::*;
 use crate::model::{DecisionKind, EventKind, Phase, PhaseState, ViolationStatus};
 
 fn enforce(w: &mut World, plan: PlanId, violated: &Invariant, response: &str) {
-    let call = Call::Enforce {
+    let call = Enforce {
         plan: w.plan_ref(plan),
         violated: vec![violated.id.to_string()],
         response: response.into(),
     };
-    w.call(call).unwrap();
+    w.ask(call).unwrap();
 }
 
 fn open_violation(w: &World, plan: PlanId) -> String {
@@ -16,15 +16,12 @@ fn open_violation(w: &World, plan: PlanId) -> String {
 }
 
 fn event_names(w: &mut World) -> Vec<&'static str> {
-    let Reply::Events(events) = w
-        .call(Call::Events {
+    let events = w
+        .ask(Events {
             since: 0,
             limit: 10_000,
         })
-        .unwrap()
-    else {
-        panic!()
-    };
+        .unwrap();
     events.iter().map(|e| e.kind.name()).collect()
 }
 
@@ -65,14 +62,11 @@ fn a_plan_walks_through_its_phases_and_each_step_is_reconciled() {
     let count = |name: &str| names.iter().filter(|n| **n == name).count();
     assert_eq!(count("INVARIANT_RECONCILED"), 3);
     assert_eq!(count("INVARIANT_ENFORCED"), 3);
-    let Reply::Decisions(tree) = w
-        .call(Call::Decisions {
+    let tree = w
+        .ask(Decisions {
             plan: w.plan_ref(plan),
         })
-        .unwrap()
-    else {
-        panic!()
-    };
+        .unwrap();
     let roots: Vec<_> = tree
         .iter()
         .filter(|n| n.decision.kind == DecisionKind::InvariantEnforced)
@@ -139,7 +133,7 @@ fn an_open_violation_blocks_until_it_is_corrected() {
 
     let violation = open_violation(&w, plan);
     let waive = Some("the endpoint is internal".to_owned());
-    w.call(Call::Resolve { violation, waive }).unwrap();
+    w.ask(Resolve { violation, waive }).unwrap();
     assert_eq!(
         w.plan(plan).state,
         PhaseState::Queued,
@@ -158,7 +152,7 @@ fn removing_the_violated_invariant_is_a_correction() {
     let plan = w.use_plan("local/work").id;
     enforce(&mut w, plan, &rule, "none");
     w.transition(plan, Transition::StartStrategize).unwrap_err();
-    w.call(Call::Remove {
+    w.ask(Remove {
         id: rule.id.to_string(),
     })
     .unwrap();
@@ -182,14 +176,14 @@ fn a_non_overridable_invariant_is_never_waived() {
     let violation = open_violation(&w, plan);
     let waive = Some("please".to_owned());
     let error = w
-        .call(Call::Resolve {
+        .ask(Resolve {
             violation: violation.clone(),
             waive,
         })
         .unwrap_err()
         .to_string();
     assert!(error.contains("nobody may waive"), "{error}");
-    w.call(Call::Resolve {
+    w.ask(Resolve {
         violation,
         waive: None,
     })
@@ -330,15 +324,13 @@ fn the_at_sign_is_the_current_plan_of_the_directory() {
         cwd: w.root.join("src"),
     };
     let error = w
-        .call(Call::PlanShow { plan: at.clone() })
+        .ask(PlanShow { plan: at.clone() })
         .unwrap_err()
         .to_string();
     assert!(error.contains("invar plan use"), "{error}");
     w.use_plan("local/one");
     let two = w.use_plan("local/two");
-    let Reply::Plan(plan) = w.call(Call::PlanShow { plan: at }).unwrap() else {
-        panic!()
-    };
+    let plan = w.ask(PlanShow { plan: at }).unwrap();
     assert_eq!(plan.id, two.id);
 }
 
@@ -347,19 +339,14 @@ fn the_log_tells_the_whole_story_and_verifies() {
     let mut w = World::new();
     let plan = w.use_plan("local/work").id;
     w.transition(plan, Transition::StartStrategize).unwrap();
-    let Reply::Log(report) = w.call(Call::LogVerify).unwrap() else {
-        panic!()
-    };
+    let report = w.ask(LogVerify {}).unwrap();
     assert_eq!(report.first_fault, None);
-    let Reply::Events(events) = w
-        .call(Call::Events {
+    let events = w
+        .ask(Events {
             since: 0,
             limit: 100,
         })
-        .unwrap()
-    else {
-        panic!()
-    };
+        .unwrap();
     assert_eq!(report.verified, events.len() as u64);
     assert!(matches!(events[0].kind, EventKind::PlanCreated { .. }));
     assert!(events.iter().zip(1..).all(|(e, n)| e.seq == n));

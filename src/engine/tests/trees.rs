@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 use super::*;
 use crate::{
     model::{EventKind, Layer, Violation},
-    protocol::Answer,
+    requests::Answer,
 };
 
 /// `src/**` may be edited, `tests/spec.py` is untouched, `*.log` is ignored by git.
@@ -357,10 +357,7 @@ fn settings_that_no_longer_run_invar_are_refused() {
             hooked,
             ..HookCall::new("claude-code", "s", &w.root, what)
         };
-        match w.call(Call::Hook(call)).unwrap() {
-            Reply::Hook(reply) => reply.verdict.verdict,
-            other => panic!("{other:?}"),
-        }
+        w.ask(call).unwrap().verdict.verdict
     };
     let change = || HookEvent::Settings { fault: None };
     assert_eq!(
@@ -420,7 +417,7 @@ fn delegated(w: &mut World, attempt: &Attempt) {
     let asked = w.hook("s", HookEvent::Attempt(attempt.clone()));
     assert_eq!(asked.verdict.verdict, VerdictKind::Ask, "{asked:?}");
     let ids = asked.waiting;
-    w.call(Call::AssentsDelegated { ids }).unwrap();
+    w.ask(AssentsDelegated { ids }).unwrap();
 }
 
 #[test]
@@ -434,12 +431,12 @@ fn an_assent_does_not_cover_what_a_later_command_does_to_the_file() {
     // A person approved one content, which was written.
     let (mut w, attempt) = assented();
     let asked = w.hook("s", HookEvent::Attempt(attempt.clone()));
-    let answer = Call::AssentAnswer {
+    let answer = AssentAnswer {
         id: asked.waiting[0].to_string(),
         by: "a person".into(),
         answer: Answer::Approve { for_plan: false },
     };
-    w.call(answer).unwrap();
+    w.ask(answer).unwrap();
     let allowed = w.hook("s", HookEvent::Attempt(attempt));
     assert_eq!(allowed.verdict.verdict, VerdictKind::Allow);
     person(&w, "echo create > src/db/x.sql");

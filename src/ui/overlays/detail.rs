@@ -4,7 +4,7 @@ use ratatui::style::Style;
 
 use crate::{
     app::{Model, stream::clock},
-    engine::protocol::DecisionNode,
+    engine::requests::DecisionNode,
     model::{Effect, EventKind, InvariantId, Layer, Origin, PlanId, Verdict},
     ui::{panes::strike_flag, theme::Theme},
 };

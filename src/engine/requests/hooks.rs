@@ -1,5 +1,4 @@
-//! What an agent's hook reports to an engine, and the answer: a part of the
-//! [`protocol`](super::protocol).
+//! What an agent's hook reports to an engine, and the answer.
 
 use std::path::{Path, PathBuf};
 
