@@ -16,7 +16,7 @@ use super::{
     list::ListView,
     overlay::Overlay,
     settings::Settings,
-    stream::{Stream, Tone, invariants},
+    stream::{Stream, Tone, blocked_by},
     tree::{self, Node, TreeRow},
 };
 use crate::{
@@ -468,9 +468,11 @@ impl Model {
                 Some((format!("halted: {why}"), true))
             }
             PhaseState::Blocked => {
-                let verb = plan.blocked.map_or("the transition", |t| t.verb());
-                let count = invariants(plan.violated_ids.len());
-                Some((format!("{verb} is blocked by {count}"), true))
+                let why = match plan.blocked {
+                    Some(transition) => blocked_by(transition, plan),
+                    None => "the transition is blocked".to_owned(),
+                };
+                Some((why, true))
             }
             PhaseState::Queued if plan.blocked.is_some() => {
                 let verb = plan.blocked.map_or("it", |t| t.verb());

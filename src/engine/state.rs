@@ -209,7 +209,9 @@ impl State {
                 }
                 rows
             }
-            EventKind::SessionStarted { session } | EventKind::SessionEnded { session } => {
+            EventKind::SessionStarted { session }
+            | EventKind::SessionChanged { session }
+            | EventKind::SessionEnded { session } => {
                 let key = (session.agent.clone(), session.session.clone());
                 self.sessions.insert(key, session.clone());
                 vec![Row::Session(session.clone())]

@@ -56,6 +56,7 @@ pub(crate) fn plan(n: u64) -> Plan {
         agent: Some("claude-code".into()),
         blocked: None,
         violated_ids: Vec::new(),
+        fault: None,
         halt_reason: None,
         halted_by: Vec::new(),
         resume_to: None,

@@ -113,6 +113,7 @@ impl Core {
             agent: None,
             blocked: None,
             violated_ids: Vec::new(),
+            fault: None,
             halt_reason: None,
             halted_by: Vec::new(),
             resume_to: None,
@@ -168,6 +169,7 @@ impl Core {
                 let mut plan = plan;
                 plan.state = PhaseState::Blocked;
                 plan.blocked = Some(transition);
+                plan.fault = fault_in(&error);
                 self.change_plan(plan, PlanChange::Blocked { transition }, step);
                 return Err(error);
             }
@@ -177,6 +179,7 @@ impl Core {
         if !result.success {
             plan.state = PhaseState::Blocked;
             plan.blocked = Some(transition);
+            plan.fault = None;
             plan.violated_ids = result.violated_ids.clone();
             self.change_plan(plan, PlanChange::Blocked { transition }, step);
             return Err(EngineError::Blocked {
@@ -190,6 +193,7 @@ impl Core {
         plan.phase = phase;
         plan.state = state;
         plan.blocked = None;
+        plan.fault = None;
         plan.violated_ids = Vec::new();
         plan.entered.insert(phase, step.now);
         self.change_plan(plan, PlanChange::Entered { phase }, step);
@@ -300,6 +304,20 @@ impl Core {
                 .find_map(|p| glob::Glob::parse(p, Some(&self.home)).err())?;
             Some((keyed.invariant.id, fault.to_string()))
         })
+    }
+}
+
+/// What a person has to mend before the plan can be reconciled at all.
+fn fault_in(error: &EngineError) -> Option<String> {
+    match error {
+        EngineError::InvariantLoad { faults, .. } => Some(format!(
+            "not all invariants can be loaded: {}",
+            faults.join("; ")
+        )),
+        EngineError::ReconciliationTimeout { seconds, .. } => {
+            Some(format!("reconciliation took longer than {seconds} s"))
+        }
+        _ => None,
     }
 }
 

@@ -1,7 +1,5 @@
 //! Which plan an agent's session belongs to (semantics section 6).
 
-use jiff::Timestamp;
-
 use super::{
     super::{
         core::Core,
@@ -38,7 +36,7 @@ impl Core {
         if call.what == HookEvent::SessionStart && session.hooked != hooked {
             session.hooked = hooked;
             let session = session.clone();
-            self.emit(step, EventKind::SessionStarted { session });
+            self.emit(step, EventKind::SessionChanged { session });
         }
         let starts = call.what == HookEvent::SessionStart;
         let begins = starts || call.what == HookEvent::Prompt;
@@ -170,7 +168,7 @@ impl Core {
             // What the attempt changed in the record stays.
             let mut session = self.state.sessions.get(&key)?.clone();
             session.told = Some(compiled.digest.clone());
-            self.emit(step, EventKind::SessionStarted { session });
+            self.emit(step, EventKind::SessionChanged { session });
         }
         context
     }
@@ -261,18 +259,18 @@ impl Core {
             plan,
             project,
             root,
-            started_at: known.map_or_else(Timestamp::now, |k| k.started_at),
+            started_at: known.as_ref().map_or(step.now, |k| k.started_at),
             pid: pid.or(known_pid),
             ended_at: None,
             hooked: known_hooked,
             running: known_running,
         };
-        self.emit(
-            step,
-            EventKind::SessionStarted {
-                session: session.clone(),
-            },
-        );
+        let record = session.clone();
+        let event = match known.is_some_and(|k| k.is_live()) {
+            true => EventKind::SessionChanged { session: record },
+            false => EventKind::SessionStarted { session: record },
+        };
+        self.emit(step, event);
         if let Some(mut record) = self.state.plans.get(&plan).cloned()
             && record.agent.as_deref() != Some(agent)
         {
