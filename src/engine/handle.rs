@@ -14,11 +14,12 @@ use tokio::{
 
 use super::{
     Call, EngineError, Request,
+    ask::{self, Ask, Decider, Outcome},
+    disk::Disk,
     host::Msg,
-    prepare::{self, Need},
+    project_file::FileReading,
     protocol::{ClientLine, EngineLine, PROTOCOL},
-    requests::{RootsOf, Snapshot, TakeSnapshot, reply_to},
-    tree::Trees,
+    requests::{Snapshot, TakeSnapshot, reply_to},
     writer::Answer,
 };
 use crate::model::Event;
@@ -49,7 +50,7 @@ pub struct EngineHandle(Inner);
 
 #[derive(Clone)]
 enum Inner {
-    Local(std::sync::mpsc::Sender<Msg>, Arc<Trees>),
+    Local(std::sync::mpsc::Sender<Msg>, Arc<Disk>),
     Remote(Arc<Remote>),
 }
 
@@ -59,8 +60,8 @@ fn gone() -> EngineError {
 }
 
 impl EngineHandle {
-    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>, trees: Arc<Trees>) -> Self {
-        Self(Inner::Local(sender, trees))
+    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>, disk: Arc<Disk>) -> Self {
+        Self(Inner::Local(sender, disk))
     }
 
     /// Connects to the engine that listens at `socket`.
@@ -93,9 +94,18 @@ impl EngineHandle {
     /// Passes a call on that came from another process.
     pub(super) async fn call(&self, call: Call) -> Answer {
         match &self.0 {
-            Inner::Local(sender, trees) => {
-                look_first(sender, trees, &call).await?;
-                send(sender, call).await
+            Inner::Local(sender, disk) => {
+                let (mut way, disk) = (Way(sender.clone()), Arc::clone(disk));
+                if !disk.is_asked_by(&call) {
+                    return way.ask_at_once(call).await;
+                }
+                // Whoever waits for the disk waits on a thread of its own.
+                let asked = tokio::task::spawn_blocking(move || ask::ask(&disk, call, &mut way));
+                asked.await.unwrap_or_else(|error| {
+                    let text =
+                        format!("the call was not asked to its end ({error}); please report it");
+                    Err(EngineError::Failed(text))
+                })
             }
             Inner::Remote(remote) => remote.call(call, None).await,
         }
@@ -124,48 +134,37 @@ impl EngineHandle {
     }
 }
 
-async fn send(sender: &std::sync::mpsc::Sender<Msg>, call: Call) -> Answer {
-    let (reply, answer) = oneshot::channel();
-    let msg = Msg::Call {
-        call: Box::new(call),
-        reply,
-    };
-    sender.send(msg).map_err(|_| gone())?;
-    answer.await.map_err(|_| gone())?
+/// The way to an engine's thread.
+struct Way(std::sync::mpsc::Sender<Msg>);
+
+impl Way {
+    /// Asks a call that is about nothing on the disk.
+    async fn ask_at_once(&self, call: Call) -> Answer {
+        let (reply, outcome) = oneshot::channel();
+        let ask = Ask {
+            call: Arc::new(call),
+            facts: Arc::default(),
+        };
+        self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
+        match outcome.await.map_err(|_| gone())? {
+            Outcome::Done(answer, _) => answer,
+            Outcome::Needs(_) => Err(EngineError::Failed(
+                "a call that is not about the disk asked for a fact of it; please report it".into(),
+            )),
+        }
+    }
 }
 
-/// Looks at the trees that a call is about, on a thread that may wait for the disk.
-async fn look_first(
-    sender: &std::sync::mpsc::Sender<Msg>,
-    trees: &Arc<Trees>,
-    call: &Call,
-) -> Result<(), EngineError> {
-    let need = prepare::need(call);
-    let trees = Arc::clone(trees);
-    let looked = match need {
-        Need::Nothing => return Ok(()),
-        Need::LookAtPlan => {
-            let Call::PlanTransition(asked) = call else {
-                return Ok(());
-            };
-            let plan = asked.plan.clone();
-            let roots = send(sender, RootsOf { plan }.into()).await;
-            // An unknown plan is told by the call itself.
-            let Ok(roots) = reply_to::<RootsOf>(roots) else {
-                return Ok(());
-            };
-            tokio::task::spawn_blocking(move || {
-                prepare::look_at(&trees, &roots);
-                Ok(())
-            })
-        }
-        need => tokio::task::spawn_blocking(move || prepare::prepare(&trees, &need)),
-    };
-    match looked.await {
-        Ok(done) => done.map_err(|e| EngineError::Busy(e.to_string())),
-        Err(error) => Err(EngineError::Failed(format!(
-            "the project's files could not be looked at ({error}); please report it"
-        ))),
+impl Decider for Way {
+    fn files_read(&mut self, readings: Vec<FileReading>) {
+        // An engine that is gone is met by the call itself.
+        let _ = self.0.send(Msg::Files(readings));
+    }
+
+    fn decide(&mut self, ask: Ask) -> Result<Outcome, EngineError> {
+        let (reply, outcome) = oneshot::channel();
+        self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
+        outcome.blocking_recv().map_err(|_| gone())
     }
 }
 

@@ -135,10 +135,6 @@ async fn admit(handle: &EngineHandle, call: &Call, peer: Option<u32>) -> Result<
         // Whatever runs under an agent can speak like its hook; that is why a hook's requests
         // can do no more than an agent may.
         Asker::Anyone | Asker::Hooks => Ok(()),
-        Asker::Engine => Err(EngineError::Invalid(format!(
-            "{:?} is asked by the engine itself only",
-            call.name()
-        ))),
         Asker::People => {
             let agents = handle.ask(AgentPids {}).await?;
             let why = peer.and_then(|peer| caller::agent_above(peer, &agents));

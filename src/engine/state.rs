@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -477,12 +477,4 @@ pub fn promoted(keyed: &Arc<Keyed>, plan: &Plan, action: &ActionName) -> Invaria
     invariant.origin = Origin::PromotedFrom(action.clone());
     invariant.revision = 1;
     invariant
-}
-
-/// The top of the git work tree that `dir` lies in, else `dir` itself.
-pub fn project_root(dir: &Path) -> PathBuf {
-    dir.ancestors()
-        .find(|folder| folder.join(".git").exists())
-        .unwrap_or(dir)
-        .to_owned()
 }

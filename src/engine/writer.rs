@@ -4,17 +4,26 @@
 
 use jiff::Timestamp;
 
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
 use super::{
     Call, Config, EngineError, Locations, Reply,
+    ask::{self, Ask, Decider, Outcome},
     config::JudgeConfig,
     core::Core,
+    disk::Disk,
+    facts::Facts,
     judge::JudgeJob,
-    prepare,
+    project_file::FileReading,
     requests::{
-        DecisionNode, Decisions, Events, History, LogVerify, Request, Snapshot, TakeSnapshot,
+        DecisionNode, Decisions, Events, History, LogVerify, Ping, Pong, Request, Snapshot,
+        TakeSnapshot,
     },
     state::{RECENT, State, is_breach, is_notable},
-    step::Step,
+    step::{Effects, Step, Stop},
 };
 use crate::{
     model::{DecisionKind, Event, EventKind, JudgeCheck},
@@ -29,6 +38,7 @@ use crate::{
 /// allowed attempt may be answered before it is written.
 pub struct Engine {
     core: Core,
+    disk: Arc<Disk>,
     store: Store,
     /// Decided, not yet written.
     pending: Batch,
@@ -52,22 +62,22 @@ const SPAN: usize = 50_000;
 /// The answer to one call.
 pub type Answer = Result<Reply, EngineError>;
 
-/// The answers of one batch.
+/// The outcomes of one batch.
 #[derive(Default)]
-struct Answers {
-    given: Vec<Answer>,
+struct Outcomes {
+    given: Vec<Outcome>,
     /// Those that hold only if the next commit succeeds: their calls changed something, or saw
     /// a change that is not durable yet.
     unsettled: Vec<usize>,
 }
 
-impl Answers {
+impl Outcomes {
     /// Every answer that has nothing durable to stand on becomes the failure.
     fn settle(&mut self, outcome: &Result<(), EngineError>) {
         let unsettled = std::mem::take(&mut self.unsettled);
         if let Err(error) = outcome {
             for index in unsettled {
-                self.given[index] = Err(error.clone());
+                self.given[index] = done(Err(error.clone()));
             }
         }
     }
@@ -88,7 +98,9 @@ impl Engine {
     /// What the store reports.
     pub fn over(store: Store, locations: &Locations, config: &Config) -> Result<Self, EngineError> {
         let state = load(&store)?;
+        let roots = state.projects.values().flat_map(|p| &p.roots);
         Ok(Self {
+            disk: Arc::new(Disk::new(locations, config, roots)),
             written: state.seq,
             core: Core::new(state, locations, config, seed()),
             store,
@@ -131,7 +143,7 @@ impl Engine {
 
     /// Says whether somebody watches, so that a question may be answered soon.
     pub fn attend(&mut self, attended: bool) {
-        self.core.attended = attended;
+        self.core.attend(attended);
     }
 
     /// The checks that judges shall make now.
@@ -141,7 +153,7 @@ impl Engine {
 
     /// How judges are asked.
     pub fn judge(&self) -> &JudgeConfig {
-        &self.core.judge
+        self.core.judge()
     }
 
     /// Takes in what a judge answered, and makes it durable; the events that became so.
@@ -149,13 +161,14 @@ impl Engine {
         let recorded = match self.heal() {
             Ok(()) => {
                 let mut batch = Batch::default();
-                let step = &mut Step::new(Timestamp::now(), &mut batch);
-                self.core.judged(check, step);
+                at_once(&Facts::default(), &mut batch, |step| {
+                    self.core.judged(check, step);
+                });
                 self.put_off(batch);
                 self.write()
             }
             Err(error) => {
-                self.core.under_way.give_up(&check);
+                self.core.give_up(&check);
                 Err(error)
             }
         };
@@ -186,35 +199,45 @@ impl Engine {
     /// answers and the events that became durable. When the write fails, every call that changed
     /// something, or that saw such a change, is answered with the failure, and nothing of it
     /// counts.
-    pub fn run(&mut self, calls: Vec<Call>) -> (Vec<Answer>, Vec<Event>) {
-        let mut answers = Answers::default();
+    pub(crate) fn run(&mut self, asked: Vec<Ask>) -> (Vec<Outcome>, Vec<Event>) {
+        let mut answers = Outcomes::default();
         // Something waits that may be answered only when it is written.
         let mut durable = false;
-        for call in calls {
+        for Ask { call, facts } in asked {
             if let Err(error) = self.heal() {
-                answers.given.push(Err(error));
+                answers.given.push(done(Err(error)));
+                continue;
+            }
+            if let Call::Ping(_) = *call {
+                answers.given.push(done(self.read(&call, &facts)));
                 continue;
             }
             if shows_durable(&call) {
                 let written = self.write();
                 answers.settle(&written);
                 durable = false;
-                let answer = written.and_then(|()| match call {
-                    Call::TakeSnapshot(_) => Ok(TakeSnapshot::into_reply(self.core.snapshot())),
-                    call => self.read(call),
-                });
-                answers.given.push(answer);
+                let answer = written.and_then(|()| self.read(&call, &facts));
+                answers.given.push(done(answer));
                 continue;
             }
             let mut batch = Batch::default();
-            let step = &mut Step::new(Timestamp::now(), &mut batch);
-            let answer = self.core.handle(call, step);
+            let (decided, effects) = at_once(&facts, &mut batch, |step| {
+                let decided = self.core.handle(Call::clone(&call), step);
+                (decided, std::mem::take(&mut step.effects))
+            });
+            // Whoever asks may see on its own that nobody else holds the facts any more.
+            drop((call, facts));
+            let outcome = match decided {
+                Ok(reply) => Outcome::Done(Ok(reply), effects),
+                Err(Stop::Refused(error)) => Outcome::Done(Err(error), effects),
+                Err(Stop::Needs(need)) => Outcome::Needs(need),
+            };
             durable |= batch.events.iter().any(|e| !may_wait(e));
             if durable || !batch.is_empty() {
                 answers.unsettled.push(answers.given.len());
             }
             self.put_off(batch);
-            answers.given.push(answer);
+            answers.given.push(outcome);
         }
         if durable {
             let written = self.write();
@@ -223,29 +246,20 @@ impl Engine {
         (answers.given, std::mem::take(&mut self.durable))
     }
 
-    /// Decides one call and makes it durable.
+    /// Asks one call on this thread, and makes it durable.
     ///
     /// # Errors
     /// As [`Core::handle`], and what the disk reports.
     pub fn call(&mut self, call: Call) -> Answer {
-        let trees = std::sync::Arc::clone(self.core.trees());
-        match prepare::need(&call) {
-            prepare::Need::LookAtPlan => {
-                if let Call::PlanTransition(asked) = &call
-                    && let Ok(plan) = self.core.find_plan(&asked.plan)
-                {
-                    prepare::look_at(&trees, &self.core.roots_of(plan.id));
-                }
-            }
-            need => {
-                prepare::prepare(&trees, &need).map_err(|e| EngineError::Busy(e.to_string()))?
-            }
-        }
-        let (mut answers, _) = self.run(vec![call]);
+        let disk = Arc::clone(&self.disk);
+        let answer = ask::ask(&disk, call, self);
         self.flush()?;
-        answers
-            .pop()
-            .unwrap_or_else(|| Err(EngineError::Failed("a call had no answer".into())))
+        answer
+    }
+
+    /// The disk as it and those who ask it see it.
+    pub(crate) fn disk(&self) -> &Arc<Disk> {
+        &self.disk
     }
 
     /// Writes what is pending; returns the events that became durable.
@@ -314,6 +328,7 @@ impl Engine {
         };
         self.hand_out(landed);
         self.core.reset(state);
+        self.disk.forget_files();
         self.core.recall(recent);
         self.core.count_breaches(self.breaches);
         Ok(())
@@ -325,14 +340,20 @@ impl Engine {
         &self.store
     }
 
-    fn read(&self, call: Call) -> Answer {
+    /// Answers what shows the store, or the state as it is durable.
+    fn read(&self, call: &Call, facts: &Facts) -> Answer {
+        let here = &facts.root.written;
         Ok(match call {
+            Call::Ping(_) => Ping::into_reply(Pong {
+                pid: std::process::id(),
+            }),
+            Call::TakeSnapshot(_) => TakeSnapshot::into_reply(self.core.snapshot()),
             Call::History(r) => {
                 let id = self.core.find_invariant(&r.id)?.invariant.id;
                 History::into_reply(self.store.history(id)?)
             }
             Call::Decisions(r) => {
-                let plan = self.core.find_plan(&r.plan)?.id;
+                let plan = self.core.find_plan(&r.plan, here)?.id;
                 let mut nodes = Vec::new();
                 for decision in self.store.decisions(plan)? {
                     let enforcements = match decision.kind {
@@ -358,6 +379,40 @@ impl Engine {
             }
         })
     }
+}
+
+impl Decider for Engine {
+    fn files_read(&mut self, readings: Vec<FileReading>) {
+        let mut batch = Batch::default();
+        at_once(&Facts::default(), &mut batch, |step| {
+            self.core.files_read(readings, step);
+        });
+        self.put_off(batch);
+        if let Err(error) = self.write() {
+            tracing::error!(%error, "what the project files say could not be recorded");
+        }
+    }
+
+    fn decide(&mut self, ask: Ask) -> Result<Outcome, EngineError> {
+        let (mut outcomes, events) = self.run(vec![ask]);
+        // The caller's next flush hands them out.
+        self.durable.splice(0..0, events);
+        outcomes
+            .pop()
+            .ok_or_else(|| EngineError::Failed("a call had no answer; please report it".into()))
+    }
+}
+
+/// An answer that nothing has to be done for.
+fn done(answer: Answer) -> Outcome {
+    Outcome::Done(answer, Effects::default())
+}
+
+/// Runs one step at this moment.
+fn at_once<T>(facts: &Facts, batch: &mut Batch, run: impl FnOnce(&mut Step<'_>) -> T) -> T {
+    let started = Instant::now();
+    let late = |seconds: u32| started.elapsed() > Duration::from_secs(seconds.into());
+    run(&mut Step::new(Timestamp::now(), facts, &late, batch))
 }
 
 /// The chance that an engine's ids are made of.

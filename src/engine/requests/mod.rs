@@ -45,7 +45,7 @@ pub use projects::{
     ActionAdd, ActionList, ActionRemove, ActionSummary, ProjectBind, ProjectList, ProjectOf,
 };
 pub use records::{DecisionNode, Decisions, Enforce, PutBack, Resolve, Strikes, Violations};
-pub use upkeep::{AgentPids, Ping, Pong, RootsOf, Snapshot, TakeSnapshot, TreeState, TreeWatch};
+pub use upkeep::{AgentPids, Ping, Pong, Snapshot, TakeSnapshot, TreeState, TreeWatch};
 
 /// Who may ask a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +56,6 @@ pub enum Asker {
     People,
     /// An agent's hook. It runs under the agent, so that it is trusted with no more than that.
     Hooks,
-    /// The engine's own process. The socket refuses it.
-    Engine,
 }
 
 /// Whether a request may be sent again when its answer was lost, and nobody knows whether it
@@ -223,7 +221,6 @@ requests! {
     TakeSnapshot = "snapshot" -> Snapshot, Anyone, May, |_r| Belongs::Store;
     TreeState = "tree_state" -> TreeWatch, Anyone, May, |r| Belongs::Directory(&r.root);
     AgentPids = "agent_pids" -> Vec<u32>, Anyone, May, |_r| Belongs::Store;
-    RootsOf = "roots_of" -> Vec<std::path::PathBuf>, Engine, May, |r| Belongs::Plan(&r.plan);
 
     Add = "add" -> Added, People, MustNot, |r| Belongs::Directory(&r.cwd);
     Edit = "edit" -> Invariant, People, MustNot, |_r| Belongs::Store;

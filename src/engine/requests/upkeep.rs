@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::PlanRef;
 use crate::model::{
     Action, Assent, Event, Invariant, JudgeCheck, Money, Plan, Project, Session, Strike, Violation,
 };
@@ -62,7 +61,7 @@ pub struct TreeState {
 }
 
 /// How many files are compared after a command, or why none are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeWatch {
     pub watched: Option<usize>,
     pub fault: Option<String>,
@@ -71,9 +70,3 @@ pub struct TreeWatch {
 /// The processes of the agents at work, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentPids {}
-
-/// The project directories that agents of a plan work in. Fails when there is no such plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RootsOf {
-    pub plan: PlanRef,
-}

@@ -1,20 +1,22 @@
 //! Nothing is answered or shown before it is durable, whatever the disk does; and the events of
 //! the store say all that the store holds.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Call, Reply,
+    ask::{Ask, Outcome},
     model::{
         Action, ActionName, Assent, AssentId, Event, EventKind, InvariantId, InvariantPatch,
         JudgedAction, Project, ProjectName, Session, Strike, Violation, ViolationId,
     },
-    requests,
+    requests::{
+        ActionAdd, ActionRemove, Answer, AssentAnswer, Edit, Enforce, Events, Ping, PlanCancel,
+        PlanList, PlanResume, ProjectBind, Redo, Remove, Resolve, Restore, TakeSnapshot, Undo,
+    },
     state::State,
-    writer::Answer,
 };
 use invar_store::{Faults, Store};
 
@@ -28,8 +30,35 @@ impl World {
         world
     }
 
-    fn run(&mut self, calls: Vec<Call>) -> (Vec<Answer>, Vec<Event>) {
-        self.engine.as_mut().unwrap().run(calls)
+    fn run(&mut self, calls: Vec<Call>) -> (Vec<Result<Reply, EngineError>>, Vec<Event>) {
+        let engine = self.engine.as_mut().unwrap();
+        let disk = Arc::clone(engine.disk());
+        // As if so many asked at the same time, each with what it had found out.
+        let mut asked: Vec<Ask> = calls
+            .into_iter()
+            .map(|call| Ask {
+                facts: Arc::new(disk.facts(&call).unwrap()),
+                call: Arc::new(call),
+            })
+            .collect();
+        let (outcomes, mut events) = engine.run(asked.clone());
+        let mut answers = Vec::new();
+        for (mut outcome, ask) in outcomes.into_iter().zip(&mut asked) {
+            let answer = loop {
+                match outcome {
+                    Outcome::Done(answer, _) => break answer,
+                    Outcome::Needs(need) => {
+                        disk.supply(need, &ask.call, Arc::make_mut(&mut ask.facts))
+                            .unwrap();
+                        let (mut again, more) = engine.run(vec![ask.clone()]);
+                        events.extend(more);
+                        outcome = again.remove(0);
+                    }
+                }
+            };
+            answers.push(answer);
+        }
+        (answers, events)
     }
 
     fn stored(&self) -> Vec<Event> {
@@ -39,20 +68,18 @@ impl World {
 }
 
 fn add(text: &str, world: &World) -> Call {
-    Add {
+    Call::from(Add {
         invariant: NewInvariant::plain(Scope::Global, text),
         cwd: world.root.clone(),
         plan: None,
-    }
-    .into()
+    })
 }
 
 fn events() -> Call {
-    Events {
+    Call::from(Events {
         since: 0,
         limit: 1000,
-    }
-    .into()
+    })
 }
 
 #[test]
@@ -63,7 +90,7 @@ fn a_failed_write_before_a_read_fails_all_that_stood_on_it() {
     faults.refuse_writes_after(0);
     let calls = vec![
         add("first", &w),
-        PlanList {}.into(),
+        Call::from(PlanList {}),
         events(),
         add("second", &w),
     ];
@@ -94,7 +121,7 @@ fn what_was_written_before_the_failure_keeps_its_answer() {
     let (answers, _) = w.run(vec![add("first", &w), events()]);
     assert!(answers.iter().all(Result::is_ok));
     faults.refuse_writes_after(0);
-    let (answers, shown) = w.run(vec![events(), Ping {}.into(), add("second", &w)]);
+    let (answers, shown) = w.run(vec![events(), Call::from(Ping {}), add("second", &w)]);
     assert!(answers[0].is_ok() && answers[1].is_ok());
     assert!(answers[2].is_err());
     assert_eq!(shown, []);
@@ -133,10 +160,10 @@ fn a_snapshot_holds_durable_events_only() {
     assert!(engine.has_pending());
     faults.refuse_everything();
     assert!(engine.snapshot().is_err());
-    let (answers, _) = engine.run(vec![TakeSnapshot {}.into()]);
+    let (answers, _) = w.run(vec![Call::from(TakeSnapshot {})]);
     assert!(answers[0].is_err());
     faults.mend();
-    let snapshot = engine.snapshot().unwrap();
+    let snapshot = w.engine.as_mut().unwrap().snapshot().unwrap();
     assert_eq!(snapshot.seq, durable, "what was lost has no number");
     // A mirror of that snapshot follows.
     let mut mirror = State::from_snapshot(*snapshot);
@@ -157,7 +184,7 @@ fn an_engine_heals_as_soon_as_the_disk_works_again() {
     let breaches = w.engine.as_ref().unwrap().core().state().breaches;
     faults.refuse_everything();
     for _ in 0..3 {
-        let (answers, _) = w.run(vec![add("lost", &w), PlanList {}.into()]);
+        let (answers, _) = w.run(vec![add("lost", &w), Call::from(PlanList {})]);
         assert!(answers.iter().all(Result::is_err), "{answers:?}");
     }
     faults.mend();
@@ -354,34 +381,31 @@ impl Op {
                         LetterCheck::NoEditsOutside(vec!["src/**".into(), "docs/**".into()]),
                     ),
                 };
-                Add {
+                Call::from(Add {
                     invariant,
                     cwd: w.root.clone(),
                     plan: None,
-                }
-                .into()
+                })
             }
-            Self::Edit(n, text) => Edit {
+            Self::Edit(n, text) => Call::from(Edit {
                 id: invariant(*n),
                 patch: InvariantPatch {
                     text: Some(format!("edited to {text}")),
                     ..InvariantPatch::default()
                 },
-            }
-            .into(),
-            Self::Remove(n) => Remove { id: invariant(*n) }.into(),
-            Self::Restore(n) => Restore { id: invariant(*n) }.into(),
-            Self::Undo => Undo {}.into(),
-            Self::Redo => Redo {}.into(),
-            Self::ActionAdd(n) => ActionAdd { name: action(*n) }.into(),
-            Self::ActionRemove(n) => ActionRemove { name: action(*n) }.into(),
-            Self::PlanUse => PlanUse {
+            }),
+            Self::Remove(n) => Call::from(Remove { id: invariant(*n) }),
+            Self::Restore(n) => Call::from(Restore { id: invariant(*n) }),
+            Self::Undo => Call::from(Undo {}),
+            Self::Redo => Call::from(Redo {}),
+            Self::ActionAdd(n) => Call::from(ActionAdd { name: action(*n) }),
+            Self::ActionRemove(n) => Call::from(ActionRemove { name: action(*n) }),
+            Self::PlanUse => Call::from(PlanUse {
                 action: action(0),
                 project: "local/my-app".parse().unwrap(),
                 params: BTreeMap::new(),
                 parent: None,
-            }
-            .into(),
+            }),
             Self::Forward(n) => {
                 let plan = plan(*n);
                 let phase = state
@@ -390,49 +414,44 @@ impl Op {
                     .nth(pick(state.plans.len(), *n))
                     .map(|p| p.phase);
                 let next = phase.and_then(Transition::after);
-                PlanTransition {
+                Call::from(PlanTransition {
                     plan,
                     transition: next.unwrap_or(Transition::ApplyPlan),
-                }
-                .into()
+                })
             }
-            Self::Cancel(n) => PlanCancel { plan: plan(*n) }.into(),
-            Self::Resume(n) => PlanResume { plan: plan(*n) }.into(),
-            Self::Bind(n) => ProjectBind {
+            Self::Cancel(n) => Call::from(PlanCancel { plan: plan(*n) }),
+            Self::Resume(n) => Call::from(PlanResume { plan: plan(*n) }),
+            Self::Bind(n) => Call::from(ProjectBind {
                 name: ["local/my-app", "local/second"][usize::from(n % 2)]
                     .parse()
                     .unwrap(),
                 root: w.root.clone(),
-            }
-            .into(),
+            }),
             Self::Start(n) => hook(*n, HookEvent::SessionStart),
             Self::Attempt(n, path) => hook(*n, HookEvent::Attempt(attempt(*path))),
             Self::Ran(n, path) => hook(*n, HookEvent::Ran(attempt(*path))),
             Self::End(n) => hook(*n, HookEvent::SessionEnd),
-            Self::Enforce(n) => Enforce {
+            Self::Enforce(n) => Call::from(Enforce {
                 plan: plan(*n),
                 violated: vec![invariant(*n)],
                 response: format!("found by {n}"),
-            }
-            .into(),
-            Self::Resolve(n, waive) => Resolve {
+            }),
+            Self::Resolve(n, waive) => Call::from(Resolve {
                 violation: violation(*n),
                 waive: waive.then(|| "accepted".to_owned()),
-            }
-            .into(),
+            }),
             Self::Answer(n, yes) => {
                 let id = state.assents.keys().nth(pick(state.assents.len(), *n));
-                AssentAnswer {
+                Call::from(AssentAnswer {
                     id: id.map_or("none".to_owned(), ToString::to_string),
                     by: "me".into(),
                     answer: match yes {
-                        true => requests::Answer::Approve { for_plan: false },
-                        false => requests::Answer::Refuse {
+                        true => Answer::Approve { for_plan: false },
+                        false => Answer::Refuse {
                             reason: "no".into(),
                         },
                     },
-                }
-                .into()
+                })
             }
             Self::Look => events(),
         }
@@ -467,14 +486,14 @@ fn is_in_log(call: &Call, reply: &Reply, log: &[Event]) -> bool {
     };
     match (call, reply) {
         (_, Reply::Add(added)) => has(&|kind| invariant_is(kind, &added.invariant)),
-        (_, Reply::Edit(changed) | Reply::Remove(changed) | Reply::Restore(changed)) => {
-            has(&|kind| invariant_is(kind, changed))
+        (_, Reply::Edit(i) | Reply::Remove(i) | Reply::Restore(i)) => {
+            has(&|kind| invariant_is(kind, i))
         }
         (_, Reply::Undo(changed) | Reply::Redo(changed)) => {
             changed.iter().all(|i| has(&|kind| invariant_is(kind, i)))
         }
         (_, Reply::PlanUse(made)) => plan_is(&made.plan),
-        (_, Reply::PlanCancel(plan) | Reply::PlanResume(plan)) => plan_is(plan),
+        (_, Reply::PlanResume(plan) | Reply::PlanCancel(plan)) => plan_is(plan),
         (_, Reply::ProjectBind(wanted)) => {
             has(&|kind| matches!(kind, EventKind::ProjectBound { project } if *project == **wanted))
         }
@@ -524,7 +543,7 @@ proptest! {
             shown.extend(events);
             faults.mend();
             // Whatever the failure left is healed by the next call.
-            let (_, events) = w.run(vec![Ping {}.into()]);
+            let (_, events) = w.run(vec![Call::from(Ping {})]);
             shown.extend(events);
             let engine = w.engine.as_mut().unwrap();
             shown.extend(engine.flush().unwrap());

@@ -1,15 +1,18 @@
-//! Asking a person for assent, and what was answered (semantics section 7).
+//! Asking a person for assent, and what was answered.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use sha2::{Digest, Sha256};
 
-use super::super::{
-    EngineError,
-    core::{Core, unique},
+use super::{
+    super::{
+        EngineError,
+        requests::{Answer, PlanRef},
+        step::Step,
+    },
+    Core,
     reach::Hit,
-    requests::{Answer, PlanRef},
-    step::Step,
+    unique,
 };
 use crate::{
     model::{
@@ -20,11 +23,11 @@ use crate::{
 };
 
 /// What an attempt that needs assent has of it.
-pub(super) enum Given {
+pub(super) enum AssentOutcome {
     /// A person let all of it be done.
-    Yes,
+    Granted,
     /// A person refused; counted like any other breach.
-    No(Vec<Breach>),
+    Refused(Vec<Breach>),
     /// Nobody has answered yet.
     Waiting(Vec<Assent>),
 }
@@ -38,7 +41,7 @@ impl Core {
         attempt: &Attempt,
         hits: Vec<(Arc<Keyed>, Hit)>,
         step: &mut Step<'_>,
-    ) -> Given {
+    ) -> AssentOutcome {
         let change = attempt.change.clone().unwrap_or_else(|| described(attempt));
         let now = step.now;
         let command = attempt.may_write.then(|| Running::of(attempt, now));
@@ -115,10 +118,10 @@ impl Core {
             }
         }
         if !refused.is_empty() {
-            return Given::No(refused);
+            return AssentOutcome::Refused(refused);
         }
         if !waiting.is_empty() {
-            return Given::Waiting(waiting);
+            return AssentOutcome::Waiting(waiting);
         }
         for mut assent in spent {
             if let AssentStatus::Approved { used, for_plan, .. } = &mut assent.status {
@@ -128,7 +131,7 @@ impl Core {
             assent.let_at = Some(now);
             self.emit(step, EventKind::AssentChanged { assent });
         }
-        Given::Yes
+        AssentOutcome::Granted
     }
 
     /// Whether a person let the change of that path be made, in `plan` or in any, for an
@@ -150,8 +153,12 @@ impl Core {
     }
 
     /// The questions of a plan, or of all plans.
-    pub(crate) fn assents(&self, plan: Option<PlanRef>) -> Result<Vec<Assent>, EngineError> {
-        let plan = plan.map(|p| self.find_plan(&p).map(|p| p.id)).transpose()?;
+    pub(crate) fn assents(
+        &self,
+        plan: Option<PlanRef>,
+        here: &Path,
+    ) -> Result<Vec<Assent>, EngineError> {
+        let plan = self.plan_id_of(plan.as_ref(), here)?;
         let all = self.state.assents.values();
         let wanted = all.filter(|a| plan.is_none_or(|p| a.plan_id == p));
         Ok(wanted.cloned().collect())

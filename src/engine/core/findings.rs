@@ -1,12 +1,12 @@
-//! All findings of one set of invariants (semantics section 4).
+//! All findings of one set of invariants.
 
-use std::path::Path;
-
-use super::super::{
-    EngineError,
-    core::Core,
-    places::{Root, files_below},
-    requests::{EffectiveOf, FindingsReport},
+use super::{
+    super::{
+        EngineError,
+        facts::Facts,
+        requests::{EffectiveOf, FindingsReport},
+    },
+    Core,
 };
 use crate::{
     model::{Invariant, InvariantId},
@@ -15,30 +15,23 @@ use crate::{
         conflict::Contradiction,
         findings::{Finder, Finding, Kind, Shown},
         merge::{Merged, Shadow},
-        path::inside,
     },
 };
 
-/// How many files of a project are looked at for a witness.
-const MAX_FILES: usize = 50_000;
-
 impl Core {
     /// Contradictions and duplicates by the merge, and what the sets of paths say.
-    pub(crate) fn findings(
+    pub(super) fn findings(
         &mut self,
         of: EffectiveOf,
-        root: &Path,
+        facts: &Facts,
     ) -> Result<FindingsReport, EngineError> {
-        let (plan_id, merged) = self.merged_for(of)?;
-        let place = Root::new(root);
+        let root = &facts.root;
+        let (plan_id, merged) = self.merged_for(of, &root.written)?;
         let surface = Surface {
-            home: Some(self.home.to_string_lossy().into_owned()),
-            root: Some(place.resolved.to_string_lossy().into_owned()),
-            fold_case: place.fold_case,
+            home: Some(self.sets.home().to_string_lossy().into_owned()),
+            root: Some(root.resolved.to_string_lossy().into_owned()),
+            fold_case: root.fold_case,
         };
-        let tree: Vec<String> = files_below(&place.resolved, MAX_FILES)
-            .filter_map(|file| Some(inside(&file, &place.resolved)?.to_str()?.to_owned()))
-            .collect();
         let effective: Vec<&Invariant> = merged.effective.iter().map(|k| &k.invariant).collect();
         let unresolved = |id: InvariantId| merged.unresolved.iter().any(|c| c.weaker == id);
         // What cannot be kept says nothing about the others.
@@ -49,10 +42,10 @@ impl Core {
             .collect();
         let finder = self
             .finders
-            .entry(root.to_owned())
+            .entry(root.written.clone())
             .or_insert_with(|| Finder::new(surface.clone()));
         let mut findings = of_merge(&merged);
-        findings.extend(finder.findings(&kept, Some(&tree)));
+        findings.extend(finder.findings(&kept, Some(&facts.files)));
         let all = effective
             .into_iter()
             .chain(merged.shadowed.iter().map(|s| &s.loser.invariant));

@@ -1,13 +1,16 @@
 //! Violations: reported from outside, corrected, waived.
 
-use super::super::{EngineError, core::Core, requests::PlanRef, step::Step};
+use super::{
+    super::{EngineError, requests::PlanRef, step::Step},
+    Core,
+};
 use crate::model::{
     EventKind, FoundChange, Invariant, InvariantId, Origin, PlanId, ReconciliationResult, Severity,
     Violation, ViolationId, ViolationStatus, clean_text,
 };
 
 impl Core {
-    /// `enforce_invariants` of the seeds: an outside actor reports what it found.
+    /// An actor outside reports what it found.
     pub(crate) fn enforce(
         &mut self,
         plan: &PlanRef,
@@ -15,14 +18,15 @@ impl Core {
         response: &str,
         step: &mut Step<'_>,
     ) -> Result<ReconciliationResult, EngineError> {
-        let plan = self.find_plan(plan)?.clone();
+        let plan = self.find_plan(plan, step.here())?.clone();
         let details = match response.trim() {
             "" => "reported without details".to_owned(),
             text => {
                 clean_text(text).map_err(|e| EngineError::Invalid(format!("the response: {e}")))?
             }
         };
-        let effective = self.merged(&plan).effective;
+        let merged = self.merged(&plan);
+        let effective = &merged.effective;
         let mut found = Vec::new();
         for id in violated {
             let keyed = self.find_invariant(id)?;

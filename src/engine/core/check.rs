@@ -1,37 +1,37 @@
 //! Letter invariants against paths that were changed by whomever: for CI and pre-commit.
 
-use std::path::Path;
-
-use super::super::{
-    EngineError,
-    core::Core,
-    message::allowed_instead,
-    places::{self, Root},
-    requests::{CheckPath, Checked, EffectiveOf, Offence},
+use super::{
+    super::{
+        EngineError,
+        facts::Facts,
+        message::allowed_instead,
+        requests::{CheckPath, Checked, EffectiveOf, Offence},
+    },
+    Core,
 };
 
 impl Core {
     /// invar's own invariants do not count: they are about agents, and people change those files.
-    pub(crate) fn check(
+    pub(super) fn check(
         &self,
         of: EffectiveOf,
-        root: &Path,
         paths: &[CheckPath],
+        facts: &Facts,
     ) -> Result<Checked, EngineError> {
-        let (_, merged) = self.merged_for(of)?;
-        let root = Root::new(root);
-        let (letters, set) = self.letter_set(merged.effective.iter(), &root)?;
+        if paths.len() != facts.paths.len() {
+            let text =
+                "the paths were not looked at; give the project directory as an absolute path";
+            return Err(EngineError::Failed(text.into()));
+        }
+        let (_, merged) = self.merged_for(of, &facts.root.written)?;
+        let compiled = self
+            .sets
+            .compile_anew(&merged.effective, &facts.root, false)?;
+        let checks = compiled.checks();
         let mut offences = Vec::new();
-        for checked in paths {
-            let found = places::find(
-                &checked.path,
-                &root.written,
-                &root,
-                Some(&self.home),
-                &self.scratch,
-            );
-            for index in found.broken(&set, checked.subtree) {
-                let invariant = &letters[index].invariant;
+        for (checked, found) in paths.iter().zip(&facts.paths) {
+            for index in found.broken(checks.set, checked.subtree) {
+                let invariant = &compiled.letter(index).invariant;
                 let Some(check) = invariant.layer.letter() else {
                     continue;
                 };

@@ -1,22 +1,23 @@
-//! When a judge is asked, and what follows from its answer (semantics section 7).
+//! When a judge is asked, and what follows from its answer.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{
     super::{
         config::JudgeConfig,
-        core::Core,
         judge::{self, JudgeJob},
         judging::Spent,
         message,
-        reach::Hit,
         step::Step,
     },
+    Core,
     attempts::verdict_of,
+    reach::Hit,
+    sets::clauses,
 };
 use crate::model::{
-    CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Layer, Money,
-    Plan, PlanId, Signature, Verdict, VerdictKind, Violation,
+    CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Money, Plan,
+    PlanId, Signature, Verdict, VerdictKind, Violation,
 };
 
 /// How a violation begins that a judge found.
@@ -61,14 +62,11 @@ pub(crate) enum Unasked {
 
 impl Core {
     /// The judgment clauses in force in a plan.
-    fn clauses(&self, plan: &Plan) -> Vec<(Invariant, Checkpoint)> {
+    fn clauses(&mut self, plan: &Plan) -> Vec<(Invariant, Checkpoint)> {
         let merged = self.merged(plan);
-        let all = merged.effective.iter().map(|k| &k.invariant);
-        all.filter_map(|i| match &i.layer {
-            Layer::Judgment { checkpoint } => Some((i.clone(), *checkpoint)),
-            _ => None,
-        })
-        .collect()
+        let all = clauses(&merged.effective);
+        all.map(|(invariant, checkpoint)| (invariant.clone(), checkpoint))
+            .collect()
     }
 
     /// The agent has changed something.
@@ -219,7 +217,8 @@ impl Core {
     }
 
     /// What keeps judgment clauses of a plan from being answered for, each with why.
-    pub(super) fn unjudged(&self, plan: &Plan) -> Vec<(InvariantId, String)> {
+    pub(super) fn unjudged(&mut self, plan: &Plan) -> Vec<(InvariantId, String)> {
+        let clauses = self.clauses(plan);
         let due = |(invariant, _): (Invariant, Checkpoint)| {
             let count = self.state.judging.due(plan.id, invariant.id).len();
             if count == 0 {
@@ -243,7 +242,7 @@ impl Core {
             let text = format!("\"{}\" is due for {count} actions: {why}", invariant.text);
             Some((invariant.id, text))
         };
-        self.clauses(plan).into_iter().filter_map(due).collect()
+        clauses.into_iter().filter_map(due).collect()
     }
 
     /// Takes in what a judge answered: recorded, charged, and acted upon.

@@ -2,7 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{EngineError, core::Core, requests::ActionSummary, step::Step};
+use super::{
+    super::{
+        EngineError,
+        requests::ActionSummary,
+        step::{Step, Stop},
+    },
+    Core,
+};
 use crate::model::{Action, ActionName, EventKind, Scope};
 
 impl Core {
@@ -29,13 +36,14 @@ impl Core {
         &mut self,
         name: ActionName,
         step: &mut Step<'_>,
-    ) -> Result<ActionSummary, EngineError> {
+    ) -> Result<ActionSummary, Stop> {
         if !self.action_names().contains(&name) {
             return Err(EngineError::NotFound {
                 what: "action".into(),
                 name: name.to_string(),
                 hint: "see `invar action list`".into(),
-            });
+            }
+            .into());
         }
         let summary = self.action_summary(name.clone());
         let carried: Vec<_> = self
@@ -44,6 +52,7 @@ impl Core {
             .map(|k| k.invariant.id.to_string())
             .collect();
         for id in carried {
+            // An action's invariants stand in no file, so that nothing is to be written first.
             self.remove(&id, step)?;
         }
         let action = Action {

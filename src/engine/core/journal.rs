@@ -1,6 +1,12 @@
 //! Undo and redo over the journal of changes.
 
-use super::super::{EngineError, core::Core, step::Step};
+use super::{
+    super::{
+        EngineError,
+        step::{Step, Stop},
+    },
+    Core,
+};
 use crate::{
     model::{EventKind, Invariant, InvariantId, JournalEntry},
     store::Row,
@@ -44,10 +50,10 @@ impl Core {
         journal.push(entry);
     }
 
-    pub(crate) fn undo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, EngineError> {
+    pub(crate) fn undo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, Stop> {
         let last = self.state.journal.iter().rev().find(|e| !e.undone);
         let Some(group) = last.map(|e| e.group) else {
-            return Err(EngineError::Invalid("there is nothing to undo".into()));
+            return Err(EngineError::Invalid("there is nothing to undo".into()).into());
         };
         let entries: Vec<JournalEntry> = self
             .state
@@ -60,26 +66,28 @@ impl Core {
         for entry in &entries {
             self.expect_now(&entry.after)?;
         }
+        let before = |entry: &JournalEntry| match &entry.before {
+            Some(before) => before.clone(),
+            None => Invariant {
+                active: false,
+                ..entry.after.clone()
+            },
+        };
+        let targets: Vec<Invariant> = entries.iter().map(before).collect();
+        let targets = self.next_revisions(targets, step)?;
         let mut changed = Vec::new();
-        for mut entry in entries {
-            let target = match &entry.before {
-                Some(before) => before.clone(),
-                None => Invariant {
-                    active: false,
-                    ..entry.after.clone()
-                },
-            };
-            changed.push(self.set_to(target, step)?);
+        for (mut entry, target) in entries.into_iter().zip(targets) {
+            changed.push(self.set_to(target, step));
             entry.undone = true;
             self.replace_entry(entry, step);
         }
         Ok(changed)
     }
 
-    pub(crate) fn redo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, EngineError> {
+    pub(crate) fn redo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, Stop> {
         let first = self.state.journal.iter().find(|e| e.undone);
         let Some(group) = first.map(|e| e.group) else {
-            return Err(EngineError::Invalid("there is nothing to redo".into()));
+            return Err(EngineError::Invalid("there is nothing to redo".into()).into());
         };
         let entries: Vec<JournalEntry> = self
             .state
@@ -93,9 +101,11 @@ impl Core {
                 self.expect_now(before)?;
             }
         }
+        let targets: Vec<Invariant> = entries.iter().map(|e| e.after.clone()).collect();
+        let targets = self.next_revisions(targets, step)?;
         let mut changed = Vec::new();
-        for mut entry in entries {
-            changed.push(self.set_to(entry.after.clone(), step)?);
+        for (mut entry, target) in entries.into_iter().zip(targets) {
+            changed.push(self.set_to(target, step));
             entry.undone = false;
             self.replace_entry(entry, step);
         }
@@ -120,14 +130,31 @@ impl Core {
         }
     }
 
-    /// Gives an invariant the content of `target` as a new revision.
-    fn set_to(&mut self, target: Invariant, step: &mut Step<'_>) -> Result<Invariant, EngineError> {
-        let id: InvariantId = target.id;
-        let now = self.state.invariants.get(&id).map(|k| k.invariant.clone());
-        let revision = now.as_ref().map_or(0, |i| i.revision) + 1;
-        let was_active = now.as_ref().is_some_and(|i| i.active);
-        let invariant = Invariant { revision, ..target };
-        self.write_back(now.as_ref(), Some(&invariant))?;
+    /// Some contents as the next revisions of their invariants, which stand in their files.
+    fn next_revisions(
+        &mut self,
+        mut targets: Vec<Invariant>,
+        step: &Step<'_>,
+    ) -> Result<Vec<Invariant>, Stop> {
+        let now = |id| self.state.invariants.get(&id).map(|k| k.invariant.clone());
+        let known: Vec<Option<Invariant>> = targets.iter().map(|t| now(t.id)).collect();
+        for (target, known) in targets.iter_mut().zip(&known) {
+            target.revision = known.as_ref().map_or(0, |i| i.revision) + 1;
+        }
+        let changes: Vec<_> = known
+            .iter()
+            .map(Option::as_ref)
+            .zip(targets.iter().map(Some))
+            .collect();
+        self.in_files_first(&changes, step)?;
+        Ok(targets)
+    }
+
+    /// Gives an invariant the content of its next revision.
+    fn set_to(&mut self, invariant: Invariant, step: &mut Step<'_>) -> Invariant {
+        let id: InvariantId = invariant.id;
+        let now = self.state.invariants.get(&id);
+        let was_active = now.is_some_and(|k| k.invariant.active);
         let kind = match (was_active, invariant.active) {
             (true, false) => EventKind::InvariantRemoved {
                 invariant: invariant.clone(),
@@ -141,7 +168,7 @@ impl Core {
         };
         self.emit(step, kind);
         self.corrected_by_change(id, "a change was undone or done again", step);
-        Ok(invariant)
+        invariant
     }
 
     fn replace_entry(&mut self, entry: JournalEntry, step: &mut Step<'_>) {

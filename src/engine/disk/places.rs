@@ -1,7 +1,7 @@
 //! Path truth: every place on disk that a written path can mean.
 //!
 //! A path is looked at as it is written, as the kernel would follow it, and as its cleaned form
-//! resolves; a change is allowed only when all of them are (semantics section 6).
+//! resolves; a change is allowed only when every one of them may change.
 
 use std::{
     collections::VecDeque,
@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    model::Signature,
+    located::{FoundPath, FoundPlace, Root},
     rules::{
         letter::{LetterSet, Place},
         path::{absolute, clean, inside},
@@ -45,85 +45,15 @@ impl Disk for OwnDisk {
     }
 }
 
-/// A project directory in the spellings that lead to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
-    /// As the agent says it.
-    pub written: PathBuf,
-    /// With all links followed.
-    pub resolved: PathBuf,
-    /// Whether its file system takes `A` and `a` for the same name.
-    pub fold_case: bool,
-}
-
-impl Root {
-    /// Looks at the directory once.
-    pub fn new(written: &Path) -> Self {
-        let written = clean(written);
-        let resolved = resolve(&written);
-        let fold_case = folds_case(&resolved);
-        Self {
-            written,
-            resolved,
-            fold_case,
-        }
-    }
-
-    fn relative(&self, path: &Path) -> Option<PathBuf> {
-        inside(path, &self.written)
-            .or_else(|| inside(path, &self.resolved))
-            .map(Path::to_owned)
-    }
-}
-
-/// One place that a written path means.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundPlace {
-    /// Relative to the project root, when it lies inside.
-    pub relative: Option<PathBuf>,
-    pub absolute: PathBuf,
-    /// In a scratch folder and not in the project.
-    pub scratch: bool,
-    /// The project lies at or under it.
-    pub holds_root: bool,
-}
-
-/// The places of one path; the canonical one is what the kernel would write to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundPath {
-    pub places: Vec<FoundPlace>,
-    pub canonical: FoundPlace,
-    /// How the path is told to people and models: relative inside the project.
-    pub shown: String,
-}
-
-impl FoundPath {
-    /// The action signature of a change here.
-    pub fn signature(&self) -> Signature {
-        let canonical = &self.canonical;
-        let path = canonical.relative.as_ref().unwrap_or(&canonical.absolute);
-        Signature::of_path(&path.to_string_lossy())
-    }
-
-    /// The checks of `set` that a change here breaks in any of its places, ascending.
-    pub fn broken(&self, set: &LetterSet, subtree: bool) -> Vec<usize> {
-        let mut broken: Vec<usize> = self
-            .places
-            .iter()
-            .flat_map(|place| {
-                let relative = place.relative.as_ref();
-                set.broken_by(Place {
-                    relative: relative.map(|r| r.as_os_str().as_encoded_bytes()),
-                    absolute: place.absolute.as_os_str().as_encoded_bytes(),
-                    scratch: place.scratch,
-                    subtree,
-                    holds_root: place.holds_root,
-                })
-            })
-            .collect();
-        broken.sort_unstable();
-        broken.dedup();
-        broken
+/// Looks at a project directory once.
+pub fn root_at(written: &Path) -> Root {
+    let written = clean(written);
+    let resolved = resolve(&written);
+    let fold_case = folds_case(&resolved);
+    Root {
+        written,
+        resolved,
+        fold_case,
     }
 }
 
@@ -232,7 +162,7 @@ fn same_file(path: &Path, root: &Root) -> Vec<PathBuf> {
 
 /// How many files of a project patterns match, and how many there are; as many as are looked at.
 pub fn count(root: &Path, patterns: &[String], home: Option<&Path>) -> (usize, usize) {
-    let root = Root::new(root);
+    let root = root_at(root);
     let check = crate::model::LetterCheck::NoEditsOutside(patterns.to_vec());
     let env = crate::rules::letter::PatternEnv {
         home,
@@ -360,7 +290,7 @@ mod tests {
     }
 
     fn relatives(world: &World, path: &str) -> Vec<Option<String>> {
-        let root = Root::new(&world.root);
+        let root = root_at(&world.root);
         let found = find(Path::new(path), &world.root, &root, None, &[]);
         let text = |p: &FoundPlace| p.relative.as_ref().map(|r| r.display().to_string());
         let mut all: Vec<_> = found.places.iter().map(text).collect();
@@ -430,7 +360,7 @@ mod tests {
         symlink(&w.root, &alias).unwrap();
         let written = alias.join("src/a.rs").display().to_string();
         assert_eq!(relatives(&w, &written), [some("src/a.rs")]);
-        let root = Root::new(&alias);
+        let root = root_at(&alias);
         let found = find(&w.root.join("src/a.rs"), &alias, &root, None, &[]);
         assert!(
             found
@@ -462,7 +392,7 @@ mod tests {
     fn scratch_is_nobodys_business_but_the_project_in_it_is() {
         let w = world();
         let scratch = [w.root.parent().unwrap().to_owned()];
-        let root = Root::new(&w.root);
+        let root = root_at(&w.root);
         let at = |p: &str| {
             find(Path::new(p), &w.root, &root, None, &scratch)
                 .canonical

@@ -8,10 +8,10 @@ use std::{
 };
 
 use super::{
-    snapshot::{Hash, Snapshot, open},
+    snapshot::{Snapshot, open},
     write_private,
 };
-use crate::model::hex;
+use crate::{facts::Hash, model::hex};
 
 /// Larger files are not copied.
 const MAX_COPY: u64 = 16 << 20;

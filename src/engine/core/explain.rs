@@ -1,55 +1,56 @@
 //! What would happen to an attempt, and why: for people, by the code that decides attempts.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     super::{
         EngineError,
-        builtin::ONLY_PEOPLE,
-        core::{Compiled, Core},
+        facts::{Facts, Need},
+        located::{FoundPath, FoundPlace, LocatedEffect, LocatedLine, LocatedTarget},
         message::allowed_instead,
-        places::{FoundPlace, Root},
-        reach::{Hit, Reach},
         requests::{Asked, EffectiveOf, ExplainWhat, Explained, ReadEffect},
+        step::Stop,
     },
+    Core,
     attempts::verdict_of,
+    reach::Hit,
 };
 use crate::{
-    model::{Breach, Effect, PlanId, Signature},
-    rules::{
-        normalise::Keyed,
-        shell::{Reading, Target},
-    },
+    model::{Breach, PlanId, Signature},
+    rules::{normalise::Keyed, shell::Target},
 };
 
 impl Core {
     /// Asks every letter invariant about one attempt, invar's own too. Nothing is counted.
-    pub(crate) fn explain(
+    ///
+    /// # Errors
+    /// No such plan, an invariant that cannot be checked, or a fact that is missing.
+    pub(super) fn explain(
         &self,
         of: EffectiveOf,
-        root: &Path,
-        cwd: &Path,
         what: &ExplainWhat,
-    ) -> Result<Explained, EngineError> {
-        let (_, merged) = self.merged_for(of)?;
-        let root = Root::new(root);
-        let (letters, set) =
-            self.letter_set(self.built_in.iter().chain(&merged.effective), &root)?;
-        let compiled = Compiled::of(root, letters, set);
-        let reach = self.reach(&compiled, cwd);
-        let (mut explained, hits, rule_changes) = match what {
-            ExplainWhat::Path(path) => {
-                let effect = Effect::Change { path: path.clone() };
-                (of_path(&reach, path), reach.of_effect(&effect), Vec::new())
+        facts: &Facts,
+    ) -> Result<Explained, Stop> {
+        let (_, merged) = self.merged_for(of, &facts.root.written)?;
+        let compiled = self
+            .sets
+            .compile_anew(&merged.effective, &facts.root, true)
+            .map_err(EngineError::from)?;
+        let checks = compiled.checks();
+        let located = facts.attempts.first().and_then(|a| a.effects.first());
+        let effect = located.ok_or(Need::Files)?;
+        let hits = checks.of_effect(effect)?;
+        let (mut explained, rule_changes) = match (what, effect) {
+            (ExplainWhat::Command(_), LocatedEffect::Line(line)) => {
+                (of_line(line), line.reading.rule_changes.as_slice())
             }
-            ExplainWhat::Command(line) => {
-                let reading = reach.read(line, None);
-                let hits = reach.of_reading(&reading, line);
-                let explained = of_reading(&reach, &reading, line);
-                (explained, hits, reading.rule_changes)
-            }
+            (_, LocatedEffect::Declared(targets)) => match targets.first() {
+                Some(LocatedTarget::Change(found)) => (of_path(found), [].as_slice()),
+                _ => return Err(Need::Files.into()),
+            },
+            _ => return Err(Need::Files.into()),
         };
-        let letters = compiled.letters.iter().enumerate();
+        let letters = checks.letters.iter().enumerate();
         let mut breaches: Vec<Breach> = Vec::new();
         for (index, keyed) in letters {
             let broken_by: Vec<&Hit> = hits.iter().filter(|h| h.index == index).collect();
@@ -68,11 +69,7 @@ impl Core {
             });
             explained.asked.push(asked(keyed, broken_by.collect()));
         }
-        let only_people = self
-            .built_in
-            .iter()
-            .find(|k| k.invariant.text == ONLY_PEOPLE);
-        if let (Some(keyed), Some(change)) = (only_people, rule_changes.first()) {
+        if let (Some(keyed), Some(change)) = (self.only_people(), rule_changes.first()) {
             let what = format!("it would {}", change.what);
             let hit = Hit {
                 index: 0,
@@ -120,8 +117,7 @@ fn empty(signature: Signature) -> Explained {
     }
 }
 
-fn of_path(reach: &Reach<'_>, path: &Path) -> Explained {
-    let found = reach.find(path);
+fn of_path(found: &FoundPath) -> Explained {
     Explained {
         places: found.places.iter().map(place).collect(),
         scratch: found.canonical.scratch,
@@ -136,17 +132,29 @@ fn of_path(reach: &Reach<'_>, path: &Path) -> Explained {
     }
 }
 
-fn of_reading(reach: &Reach<'_>, reading: &Reading, line: &str) -> Explained {
+/// Where a target lies, when all of its name is known.
+fn lies(target: &LocatedTarget) -> Option<&FoundPath> {
+    match target {
+        LocatedTarget::Change(found)
+        | LocatedTarget::Arrival(found)
+        | LocatedTarget::Delete(found, _) => Some(found),
+        LocatedTarget::Below(folder) => Some(&folder.folder),
+        LocatedTarget::Partial { .. } => None,
+    }
+}
+
+fn of_line(line: &LocatedLine) -> Explained {
+    let reading = &line.reading;
     let mut effects = Vec::new();
-    for found in &reading.found {
-        let (effect, path) = match &found.target {
-            Target::Change(path) => ("change", Some(path)),
-            Target::Delete(path) => ("delete", Some(path)),
-            Target::Below(path) => ("below", Some(path)),
-            Target::Partial { .. } => ("partial", None),
+    for (found, located) in reading.found.iter().zip(&line.targets) {
+        let effect = match &found.target {
+            Target::Change(_) => "change",
+            Target::Delete(_) => "delete",
+            Target::Below(_) => "below",
+            Target::Partial { .. } => "partial",
         };
-        let places = path.map(|path| reach.find(path));
-        let target = match (&places, &found.target) {
+        let lies = lies(located);
+        let target = match (lies, &found.target) {
             (Some(found), _) => found.shown.clone(),
             (None, Target::Partial { texts, .. }) => texts.join("…"),
             (None, _) => String::new(),
@@ -156,7 +164,7 @@ fn of_reading(reach: &Reach<'_>, reading: &Reading, line: &str) -> Explained {
             target,
             how: found.how.clone(),
             bytes: Some((found.bytes.start, found.bytes.end)),
-            places: places
+            places: lies
                 .iter()
                 .flat_map(|f| f.places.iter().map(place))
                 .collect(),
@@ -181,6 +189,6 @@ fn of_reading(reach: &Reach<'_>, reading: &Reading, line: &str) -> Explained {
     Explained {
         effects,
         opaque: reading.opaque,
-        ..empty(Signature::of_command(line))
+        ..empty(Signature::of_command(&line.text))
     }
 }

@@ -2,11 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::super::{
-    EngineError,
-    core::Core,
-    requests::{ImportItem, Imported},
-    step::Step,
+use super::{
+    super::{
+        EngineError,
+        requests::{ImportItem, Imported},
+        step::Step,
+    },
+    Core,
 };
 use crate::model::{EventKind, Invariant, InvariantId, NewInvariant, Origin};
 

@@ -1,21 +1,19 @@
 //! The life of plans: use, transitions, halt, resume, cancel; and the projects they work in.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use jiff::Timestamp;
 
-use super::super::{
-    EngineError,
-    core::Core,
-    requests::{PlanMade, PlanRef},
-    state::{project_root, promoted},
-    step::Step,
+use super::{
+    super::{
+        EngineError,
+        requests::{PlanMade, PlanRef},
+        state::promoted,
+        step::{Step, Stop},
+    },
+    Core,
+    reconcile::Survey,
 };
-use super::reconcile::Survey;
 use crate::{
     model::{
         ActionName, EventKind, InvariantId, Phase, PhaseState, Plan, PlanChange, PlanId, Project,
@@ -33,7 +31,9 @@ impl Core {
         parent: Option<PlanRef>,
         step: &mut Step<'_>,
     ) -> Result<PlanMade, EngineError> {
-        let parent = parent.map(|p| self.find_plan(&p).cloned()).transpose()?;
+        let here = step.here();
+        let parent = parent.map(|p| self.find_plan(&p, here).cloned());
+        let parent = parent.transpose()?;
         let mut plan = self.new_plan(project.clone(), step.now);
         plan.action = Some(action.clone());
         plan.parent = parent.as_ref().map(|p| p.id);
@@ -84,7 +84,8 @@ impl Core {
         let missing: Vec<_> = self
             .merged(parent)
             .effective
-            .into_iter()
+            .iter()
+            .cloned()
             .filter(|k| k.invariant.scope != Scope::Global && !has.contains(&k.key))
             .collect();
         for keyed in missing {
@@ -139,7 +140,28 @@ impl Core {
         self.emit(step, EventKind::PlanChanged { plan, change });
     }
 
-    /// One step of the plan's life, behind its reconciliation (semantics section 5).
+    /// A person or an orchestrator takes a plan to its next phase.
+    ///
+    /// # Errors
+    /// What blocks; before `apply`, what is to be looked at first.
+    pub(super) fn plan_transition(
+        &mut self,
+        plan: &PlanRef,
+        transition: Transition,
+        step: &mut Step<'_>,
+    ) -> Result<ReconciliationResult, Stop> {
+        let plan = self.find_plan(plan, step.here())?.id;
+        if transition == Transition::ApplyPlan {
+            let assessed = self.assess_before_apply(plan, step.facts)?;
+            self.judge_before_apply(plan, step);
+            for assessed in assessed {
+                self.record_found(assessed, step);
+            }
+        }
+        Ok(self.transition(plan, transition, step)?)
+    }
+
+    /// One step of the plan's life, behind its reconciliation.
     pub(crate) fn transition(
         &mut self,
         id: PlanId,
@@ -163,7 +185,7 @@ impl Core {
     ) -> Result<ReconciliationResult, EngineError> {
         let plan = self.state.plans[&id].clone();
         check_order(&plan, transition)?;
-        let survey = match self.survey_for(&plan, transition) {
+        let survey = match self.survey_for(&plan, transition, step.late) {
             Ok(survey) => survey,
             Err(error) => {
                 let mut plan = plan;
@@ -200,9 +222,14 @@ impl Core {
         Ok(result)
     }
 
-    /// The survey for a transition, when all invariants are there and it was made in time (the
-    /// seeds' operational failures, which block as well).
-    fn survey_for(&self, plan: &Plan, transition: Transition) -> Result<Survey, EngineError> {
+    /// The survey for a transition, when all invariants are there and it was made in time (both are
+    /// failures of operation, and block as well).
+    fn survey_for(
+        &mut self,
+        plan: &Plan,
+        transition: Transition,
+        late: &dyn Fn(u32) -> bool,
+    ) -> Result<Survey, EngineError> {
         let mut faults = self.state.unreadable.clone();
         faults.extend(self.file_faults(&plan.project));
         if !faults.is_empty() {
@@ -212,10 +239,8 @@ impl Core {
                 faults,
             });
         }
-        let limit = Duration::from_secs(self.reconcile_seconds.into());
-        let start = Instant::now();
         let survey = self.survey(plan, Some(transition));
-        if start.elapsed() > limit {
+        if late(self.reconcile_seconds) {
             return Err(EngineError::ReconciliationTimeout {
                 plan_id: plan.id,
                 transition,
@@ -230,7 +255,7 @@ impl Core {
         plan: &PlanRef,
         step: &mut Step<'_>,
     ) -> Result<Plan, EngineError> {
-        let mut plan = self.find_plan(plan)?.clone();
+        let mut plan = self.find_plan(plan, step.here())?.clone();
         if !plan.is_halted() {
             return Err(EngineError::Invalid(format!(
                 "plan {} is {} and not halted, so there is nothing to resume",
@@ -249,7 +274,7 @@ impl Core {
         plan: &PlanRef,
         step: &mut Step<'_>,
     ) -> Result<Plan, EngineError> {
-        let mut plan = self.find_plan(plan)?.clone();
+        let mut plan = self.find_plan(plan, step.here())?.clone();
         if plan.is_over() {
             return Err(EngineError::Invalid(format!(
                 "plan {} is over ({}), so there is nothing to cancel",
@@ -267,7 +292,7 @@ impl Core {
         root: &Path,
         step: &mut Step<'_>,
     ) -> Result<Project, EngineError> {
-        let root = project_root(root);
+        let root = root.to_owned();
         let others: Vec<Project> = self
             .state
             .projects
@@ -301,7 +326,7 @@ impl Core {
             let patterns = keyed.invariant.layer.letter()?.patterns();
             let fault = patterns
                 .iter()
-                .find_map(|p| glob::Glob::parse(p, Some(&self.home)).err())?;
+                .find_map(|p| glob::Glob::parse(p, Some(self.sets.home())).err())?;
             Some((keyed.invariant.id, fault.to_string()))
         })
     }

@@ -1,12 +1,12 @@
 //! Adding, editing, removing and restoring invariants.
 
-use std::path::Path;
-
-use super::super::{
-    EngineError,
-    core::Core,
-    requests::{Added, PlanRef},
-    step::Step,
+use super::{
+    super::{
+        EngineError,
+        requests::{Added, PlanRef},
+        step::{Step, Stop},
+    },
+    Core,
 };
 use crate::{
     model::{
@@ -20,20 +20,14 @@ impl Core {
     pub(crate) fn add(
         &mut self,
         new: NewInvariant,
-        cwd: &Path,
         plan: Option<PlanRef>,
         step: &mut Step<'_>,
-    ) -> Result<Added, EngineError> {
+    ) -> Result<Added, Stop> {
         let scope = match plan {
-            Some(plan) => Scope::Plan(self.find_plan(&plan)?.id),
+            Some(plan) => Scope::Plan(self.find_plan(&plan, step.here())?.id),
             None => new.scope,
         };
-        if let Scope::Plan(id) = &scope {
-            self.find_plan(&PlanRef {
-                text: id.to_string(),
-                cwd: cwd.to_owned(),
-            })?;
-        }
+        self.has_plan(&scope)?;
         let text = self.checked(&scope, &new.layer, new.text.as_deref())?;
         let mut notes = Vec::new();
         if new.non_overridable && scope != Scope::Global {
@@ -51,7 +45,7 @@ impl Core {
             origin: self.origin_in(&scope),
             ..Invariant::new(id, scope, new.layer, &text, step.now)
         };
-        self.write_back(None, Some(&invariant))?;
+        self.in_files_first(&[(None, Some(&invariant))], step)?;
         self.emit(
             step,
             EventKind::InvariantAdded {
@@ -67,7 +61,7 @@ impl Core {
         id: &str,
         patch: InvariantPatch,
         step: &mut Step<'_>,
-    ) -> Result<Invariant, EngineError> {
+    ) -> Result<Invariant, Stop> {
         let before = self.changeable(id)?;
         if let Some(expected) = patch.expected_revision
             && expected != before.revision
@@ -75,7 +69,8 @@ impl Core {
             return Err(EngineError::Invalid(format!(
                 "invariant {} was changed meanwhile (revision {} instead of {expected}); open it again and repeat the edit",
                 before.id, before.revision
-            )));
+            ))
+            .into());
         }
         let mut after = before.clone();
         let generated = before
@@ -91,15 +86,7 @@ impl Core {
             .text
             .or_else(|| (!generated).then(|| before.text.clone()));
         after.text = self.checked(&after.scope, &after.layer, text.as_deref())?;
-        if let Scope::Plan(id) = &after.scope
-            && !self.state.plans.contains_key(id)
-        {
-            return Err(EngineError::NotFound {
-                what: "plan".into(),
-                name: id.to_string(),
-                hint: "see `invar plan list`".into(),
-            });
-        }
+        self.has_plan(&after.scope)?;
         if after == before {
             return Ok(before);
         }
@@ -107,7 +94,10 @@ impl Core {
         if after.scope != before.scope {
             after.origin = self.origin_in(&after.scope);
         }
-        self.write_edit(&before, &after)?;
+        match before.scope == after.scope {
+            true => self.in_files_first(&[(Some(&before), Some(&after))], step)?,
+            false => self.in_files_first(&[(None, Some(&after)), (Some(&before), None)], step)?,
+        }
         self.emit(
             step,
             EventKind::InvariantEdited {
@@ -119,16 +109,12 @@ impl Core {
         Ok(after)
     }
 
-    pub(crate) fn remove(
-        &mut self,
-        id: &str,
-        step: &mut Step<'_>,
-    ) -> Result<Invariant, EngineError> {
+    pub(crate) fn remove(&mut self, id: &str, step: &mut Step<'_>) -> Result<Invariant, Stop> {
         let before = self.changeable(id)?;
         let mut invariant = before.clone();
         invariant.active = false;
         invariant.revision += 1;
-        self.write_back(Some(&before), None)?;
+        self.in_files_first(&[(Some(&before), None)], step)?;
         self.emit(
             step,
             EventKind::InvariantRemoved {
@@ -140,22 +126,19 @@ impl Core {
         Ok(invariant)
     }
 
-    pub(crate) fn restore(
-        &mut self,
-        id: &str,
-        step: &mut Step<'_>,
-    ) -> Result<Invariant, EngineError> {
+    pub(crate) fn restore(&mut self, id: &str, step: &mut Step<'_>) -> Result<Invariant, Stop> {
         let mut invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.active {
             return Err(EngineError::Invalid(format!(
                 "invariant {} is active, so there is nothing to restore",
                 invariant.id
-            )));
+            ))
+            .into());
         }
         let before = invariant.clone();
         invariant.active = true;
         invariant.revision += 1;
-        self.write_back(None, Some(&invariant))?;
+        self.in_files_first(&[(None, Some(&invariant))], step)?;
         self.emit(
             step,
             EventKind::InvariantRestored {
@@ -166,13 +149,16 @@ impl Core {
         Ok(invariant)
     }
 
-    /// Writes an edit into the files of both scopes, where they have any.
-    fn write_edit(&mut self, before: &Invariant, after: &Invariant) -> Result<(), EngineError> {
-        if before.scope == after.scope {
-            return self.write_back(Some(before), Some(after));
+    /// Refuses a scope of a plan that is not at hand.
+    fn has_plan(&self, scope: &Scope) -> Result<(), EngineError> {
+        match scope {
+            Scope::Plan(id) if !self.state.plans.contains_key(id) => Err(EngineError::NotFound {
+                what: "plan".into(),
+                name: id.to_string(),
+                hint: "see `invar plan list`".into(),
+            }),
+            _ => Ok(()),
         }
-        self.write_back(None, Some(after))?;
-        self.write_back(Some(before), None)
     }
 
     /// The invariant of that id, when a person may change it.
@@ -242,7 +228,7 @@ impl Core {
             },
             _ => pattern.to_owned(),
         };
-        match Glob::parse(&bound, Some(&self.home)) {
+        match Glob::parse(&bound, Some(self.sets.home())) {
             Ok(_) => Ok(()),
             Err(GlobError {
                 fault: GlobFault::UnboundParameter(name),

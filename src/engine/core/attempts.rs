@@ -1,20 +1,24 @@
-//! Deciding attempts: letter checks, strikes, halt (semantics section 6).
+//! Deciding attempts: letter checks, strikes, halt.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
 use ulid::Ulid;
 
-use super::super::{
-    EngineError,
-    builtin::ONLY_PEOPLE,
-    core::{Compiled, Core},
-    message,
-    places::Root,
-    reach::{Hit, Reach, part},
-    requests::EffectiveOf,
-    step::Step,
+use super::{
+    super::{
+        EngineError,
+        builtin::ONLY_PEOPLE,
+        facts::{Facts, Need},
+        located::{LocatedAttempt, LocatedEffect, acts},
+        message,
+        requests::EffectiveOf,
+        step::{Step, Stop},
+    },
+    Core,
+    assent::AssentOutcome,
+    reach::{Hit, Unlisted, part},
+    sets::{Compiled, Uncheckable},
 };
-use super::assent::Given;
 use crate::{
     model::{
         Attempt, Breach, Effect, EventKind, Invariant, Layer, PhaseState, PlanChange, PlanId,
@@ -23,31 +27,57 @@ use crate::{
     rules::normalise::Keyed,
 };
 
+/// An attempt held against the set that is in force, before anything is recorded.
+pub(super) struct Weighed {
+    pub compiled: Arc<Compiled>,
+    reached: Reached,
+}
+
 impl Core {
-    /// Decides one attempt of a session, counts its strikes and records it.
-    pub(crate) fn attempt(
+    /// Holds an attempt against a compiled set.
+    ///
+    /// # Errors
+    /// The outer one names a fact that is missing, the inner one an invariant that cannot be
+    /// checked.
+    pub(super) fn weigh(
+        &self,
+        attempt: &Attempt,
+        compiled: Result<Arc<Compiled>, Uncheckable>,
+        facts: &Facts,
+    ) -> Result<Result<Weighed, Uncheckable>, Need> {
+        let compiled = match compiled {
+            Ok(compiled) => compiled,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let nothing = LocatedAttempt::default();
+        let located = facts.attempts.first().unwrap_or(&nothing);
+        let reached = self.reached(attempt, located, &compiled)?;
+        Ok(Ok(Weighed { compiled, reached }))
+    }
+
+    /// Decides one attempt of a session that was weighed, counts its strikes and records it.
+    pub(super) fn attempt(
         &mut self,
         session: &Session,
         mut attempt: Attempt,
-        how: How,
+        weighed: Result<Weighed, Uncheckable>,
+        mode: AgentMode,
         step: &mut Step<'_>,
     ) -> Verdict {
         let plan = session.plan;
         let halt = self.halt_of(plan);
+        let compiled = weighed.as_ref().ok().map(|w| Arc::clone(&w.compiled));
         let verdict = match halt.verdict {
             VerdictKind::Halt => halt,
-            _ => self.decide(session, &mut attempt, how, step),
+            _ => self.decide(session, &mut attempt, weighed, mode, step),
         };
-        let wanted = self
-            .compiled(plan, &session.root)
-            .is_ok_and(|compiled| compiled.wants_changes);
-        if !wanted {
+        if !compiled.as_ref().is_some_and(|c| c.wants_changes()) {
             attempt.change = None;
         }
         if verdict.lets_through() {
-            self.announce(session, &attempt, step.now);
+            self.announce(session, step);
             if attempt.may_write {
-                self.guard_tree(session);
+                step.effects.guard = compiled;
             }
         }
         let halts_now = verdict.verdict == VerdictKind::Halt && !verdict.breaches.is_empty();
@@ -71,16 +101,16 @@ impl Core {
         &mut self,
         session: &Session,
         attempt: &mut Attempt,
-        how: How,
+        weighed: Result<Weighed, Uncheckable>,
+        mode: AgentMode,
         step: &mut Step<'_>,
     ) -> Verdict {
-        let acts = |e: &Effect| !matches!(e, Effect::Read { .. });
         if !attempt.may_write && !attempt.effects.iter().any(acts) {
             return Verdict::allow();
         }
         let tool = crate::model::visible(&attempt.tool);
-        let compiled = match self.compiled(session.plan, &session.root) {
-            Ok(compiled) => compiled,
+        let reached = match weighed {
+            Ok(weighed) => weighed.reached,
             Err(fault) => {
                 return Verdict::deny(format!(
                     "invar denied this {tool}: invariant {} cannot be checked ({}). A person must mend it.",
@@ -88,8 +118,7 @@ impl Core {
                 ));
             }
         };
-        let reached = self.reached(attempt, &compiled);
-        if let Some(part) = reached.waits.as_ref().filter(|_| how.steers_unseen) {
+        if let Some(part) = reached.waits.as_ref().filter(|_| mode.steers_unseen) {
             return Verdict::deny(message::waits(&attempt.tool, part));
         }
         // A command that is known to read needs no look afterwards.
@@ -134,21 +163,21 @@ impl Core {
         let mut verdict = verdict_of(&breaches);
         if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !assents.is_empty() {
             match self.assent_to(session, attempt, assents, step) {
-                Given::Yes => {}
-                Given::Waiting(waiting) => {
+                AssentOutcome::Granted => {}
+                AssentOutcome::Waiting(waiting) => {
                     return Verdict {
                         verdict: VerdictKind::Ask,
                         reason: message::asks(&attempt.tool, &waiting),
                         breaches: Vec::new(),
                     };
                 }
-                Given::No(refused) => {
+                AssentOutcome::Refused(refused) => {
                     breaches.extend(refused);
                     verdict = verdict_of(&breaches);
                 }
             }
         }
-        if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !how.planning {
+        if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !mode.planning {
             let moved = match reached.applies {
                 true => self.start_applying(session.plan, step),
                 false => self.start_executing(session.plan, step),
@@ -170,52 +199,61 @@ impl Core {
 
     /// The verdict on an attempt that is neither counted nor recorded: `doctor` asks so whether
     /// the guard is live.
-    pub(crate) fn probe(&self, root: &Path, attempt: &Attempt) -> Verdict {
-        let of = EffectiveOf::Project(self.state.project_of(root));
-        let compiled = match self.preview(of, root) {
+    ///
+    /// # Errors
+    /// A fact is missing.
+    pub(super) fn probe(&self, attempt: &Attempt, facts: &Facts) -> Result<Verdict, Need> {
+        let of = EffectiveOf::Project(self.state.project_of(&facts.root.written));
+        let compiled = match self.preview(of, facts) {
             Ok(compiled) => compiled,
-            Err(error) => return Verdict::deny(format!("invar denied this: {error}")),
+            Err(error) => return Ok(Verdict::deny(format!("invar denied this: {error}"))),
         };
-        let breaches = self.would_break(&compiled, attempt);
+        let nothing = LocatedAttempt::default();
+        let located = facts.attempts.first().unwrap_or(&nothing);
+        let breaches = self.would_break(&compiled, attempt, located)?;
         let verdict = verdict_of(&breaches);
         let reason = match verdict {
             VerdictKind::Allow => String::new(),
             _ => message::reason(verdict, &attempt.tool, PlanId(Ulid::nil()), &breaches),
         };
-        Verdict {
+        Ok(Verdict {
             verdict,
             reason,
             breaches,
-        }
+        })
     }
 
     /// What each of some recorded attempts would break, each as if it were the first.
     ///
     /// # Errors
     /// No such plan, or an invariant that cannot be checked.
-    pub(crate) fn replay(
+    pub(super) fn replay(
         &self,
         of: EffectiveOf,
-        root: &Path,
         attempts: &[Attempt],
-    ) -> Result<Vec<Vec<Breach>>, EngineError> {
-        let compiled = self.preview(of, root)?;
-        let breaches = attempts.iter().map(|a| self.would_break(&compiled, a));
-        Ok(breaches.collect())
+        facts: &Facts,
+    ) -> Result<Vec<Vec<Breach>>, Stop> {
+        let compiled = self.preview(of, facts)?;
+        let both = attempts.iter().zip(&facts.attempts);
+        both.map(|(attempt, located)| Ok(self.would_break(&compiled, attempt, located)?))
+            .collect()
     }
 
-    /// The checks of something that need not be a plan, for an agent in `root`.
-    fn preview(&self, of: EffectiveOf, root: &Path) -> Result<Compiled, EngineError> {
-        let (_, merged) = self.merged_for(of)?;
-        let root = Root::new(root);
-        let all = self.built_in.iter().chain(&merged.effective);
-        let (letters, set) = self.letter_set(all, &root)?;
-        Ok(Compiled::of(root, letters, set))
+    /// The checks of something that need not be a plan, for an agent in the call's project.
+    fn preview(&self, of: EffectiveOf, facts: &Facts) -> Result<Compiled, EngineError> {
+        let (_, merged) = self.merged_for(of, &facts.root.written)?;
+        let effective = &merged.effective;
+        Ok(self.sets.compile_anew(effective, &facts.root, true)?)
     }
 
-    fn would_break(&self, compiled: &Compiled, attempt: &Attempt) -> Vec<Breach> {
+    fn would_break(
+        &self,
+        compiled: &Compiled,
+        attempt: &Attempt,
+        located: &LocatedAttempt,
+    ) -> Result<Vec<Breach>, Unlisted> {
         let mut breaches: Vec<Breach> = Vec::new();
-        for (keyed, hit) in self.reached(attempt, compiled).hits {
+        for (keyed, hit) in self.reached(attempt, located, compiled)?.hits {
             // No plan has this id, so that this is the first strike.
             let breach = self.breach(PlanId(Ulid::nil()), None, &keyed.invariant, hit);
             let known = breaches
@@ -225,35 +263,45 @@ impl Core {
                 breaches.push(breach);
             }
         }
-        breaches
+        Ok(breaches)
+    }
+
+    /// The invariant that only people change invariants.
+    pub(super) fn only_people(&self) -> Option<&Arc<Keyed>> {
+        let mut own = self.sets.built_in().iter();
+        own.find(|k| k.invariant.text == ONLY_PEOPLE)
     }
 
     /// What an attempt would break, and whether it may change anything at all.
-    fn reached(&self, attempt: &Attempt, compiled: &Compiled) -> Reached {
-        let reach = self.reach(compiled, &attempt.cwd);
+    fn reached(
+        &self,
+        attempt: &Attempt,
+        located: &LocatedAttempt,
+        compiled: &Compiled,
+    ) -> Result<Reached, Unlisted> {
+        // An effect that was not located must not pass for one that breaks nothing.
+        if located.effects.len() != attempt.effects.len() {
+            return Err(Unlisted);
+        }
+        let checks = compiled.checks();
         let (mut reached, mut hits, mut changes) = (Vec::new(), Vec::new(), false);
         let (mut waits, mut applies) = (None, false);
-        for effect in &attempt.effects {
-            let Effect::Opaque { command, language } = effect else {
-                changes |= !effect.changed_paths().is_empty();
-                hits.extend(reach.of_effect(effect));
+        for (effect, located) in attempt.effects.iter().zip(&located.effects) {
+            changes |= !effect.changed_paths().is_empty();
+            hits.extend(checks.of_effect(located)?);
+            let LocatedEffect::Line(line) = located else {
                 continue;
             };
-            let reading = reach.read(command, language.as_deref());
+            let reading = &line.reading;
             changes |= !reading.only_reads() || !reading.rule_changes.is_empty();
             applies |= reading.applies;
             let waiting = reading.waits.first();
-            waits = waits.or_else(|| waiting.map(|at| part(command, at).to_owned()));
-            hits.extend(reach.of_reading(&reading, command));
-            let only_people = self
-                .built_in
-                .iter()
-                .find(|k| k.invariant.text == ONLY_PEOPLE);
-            for (keyed, change) in only_people.into_iter().zip(&reading.rule_changes) {
+            waits = waits.or_else(|| waiting.map(|at| part(&line.text, at).to_owned()));
+            for (keyed, change) in self.only_people().into_iter().zip(&reading.rule_changes) {
                 let hit = Hit {
                     index: 0,
-                    signature: Signature::of_command(command),
-                    shown: part(command, &change.bytes).to_owned(),
+                    signature: Signature::of_command(&line.text),
+                    shown: part(&line.text, &change.bytes).to_owned(),
                     why: Some(format!("it would {}", change.what)),
                 };
                 reached.push((Arc::clone(keyed), hit));
@@ -261,29 +309,17 @@ impl Core {
         }
         let letters = hits
             .into_iter()
-            .map(|hit: Hit| (Arc::clone(&compiled.letters[hit.index]), hit));
-        Reached {
+            .map(|hit: Hit| (Arc::clone(compiled.letter(hit.index)), hit));
+        Ok(Reached {
             hits: letters.chain(reached).collect(),
             changes,
             waits,
             applies,
-        }
-    }
-
-    /// The checks of a plan, asked by an agent that stands in `cwd`.
-    pub(crate) fn reach<'a>(&'a self, compiled: &'a Compiled, cwd: &'a Path) -> Reach<'a> {
-        Reach {
-            set: &compiled.set,
-            letters: &compiled.letters,
-            root: &compiled.root,
-            home: &self.home,
-            scratch: &self.scratch,
-            cwd,
-        }
+        })
     }
 
     /// A breach with the strike that it would be.
-    pub(crate) fn breach(
+    pub(super) fn breach(
         &self,
         plan: PlanId,
         nonce: Option<&str>,
@@ -326,7 +362,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn halt(&mut self, plan: PlanId, breaches: &[Breach], step: &mut Step<'_>) {
+    pub(super) fn halt(&mut self, plan: PlanId, breaches: &[Breach], step: &mut Step<'_>) {
         let Some(mut record) = self.state.plans.get(&plan).cloned() else {
             return;
         };
@@ -343,9 +379,9 @@ impl Core {
     }
 }
 
-/// What of an agent's ways counts for its attempts.
+/// The mode an agent is in, as far as it affects verdicts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct How {
+pub(super) struct AgentMode {
     /// It is in its own planning mode: nothing it does begins execution.
     pub planning: bool,
     /// Input to a running command comes by no hook.
@@ -365,7 +401,7 @@ struct Reached {
 }
 
 /// The gravest of what the breaches call for.
-pub(crate) fn verdict_of(breaches: &[Breach]) -> VerdictKind {
+pub(super) fn verdict_of(breaches: &[Breach]) -> VerdictKind {
     let one = |b: &Breach| match b.limit {
         None => VerdictKind::Warn,
         Some(limit) if b.strike >= limit => VerdictKind::Halt,

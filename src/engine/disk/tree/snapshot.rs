@@ -18,8 +18,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of a file's kind, executable bit and content.
-pub type Hash = [u8; 32];
+use crate::facts::{Change, Hash};
 
 /// A change within this time of a look may carry the same stamp as the look; such files are
 /// read again the next time. File systems keep time in ticks.
@@ -74,19 +73,6 @@ pub struct Snapshot {
     folders: BTreeMap<PathBuf, Folder>,
     /// Files and folders that count although git ignores them.
     named: BTreeSet<PathBuf>,
-}
-
-/// A file that is not as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// Relative to the root.
-    pub path: PathBuf,
-    /// `None`: it was not there.
-    pub before: Option<Hash>,
-    /// `None`: it is not there any more.
-    pub now: Option<Hash>,
-    /// Unix nanoseconds of the change, as the file system tells it.
-    pub at: i64,
 }
 
 /// More files than may be watched.

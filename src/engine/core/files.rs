@@ -1,71 +1,76 @@
-//! Keeping the project files (`invar.toml`) and the state together.
+//! Keeping the project files (`invar.toml`) and the state together. The files are read and
+//! written by those who ask; here it is decided what follows.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
 };
 
-use super::super::{
-    EngineError,
-    core::Core,
-    project_file::{self, Entry, ProjectFile, Stamp},
-    state::{default_project_name, project_root},
-    step::Step,
+use super::{
+    super::{
+        EngineError,
+        facts::Need,
+        project_file::{self, Entry, FileEdit, FileReading, ProjectFile, Stamp},
+        state::default_project_name,
+        step::{Step, Stop},
+    },
+    Core,
 };
 use crate::model::{EventKind, Invariant, InvariantId, Origin, ProjectName, Scope};
 
 /// A project directory's file as the engine knows it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct KnownFile {
+pub(super) struct KnownFile {
+    there: bool,
     stamp: Option<Stamp>,
     file: ProjectFile,
     /// Why it could not be read; its last good content stays in force.
     fault: Option<String>,
 }
 
+/// The project files that were read, by project directory.
+pub(super) type KnownFiles = HashMap<PathBuf, KnownFile>;
+
 impl Core {
-    /// Looks at the files of all project directories that are known, and of the one that `dir`
-    /// lies in; takes over what has changed.
-    pub(crate) fn sync_files(&mut self, dir: Option<&Path>, step: &mut Step<'_>) {
-        let mut roots: BTreeSet<PathBuf> = self
-            .state
-            .projects
-            .values()
-            .flat_map(|p| p.roots.iter().cloned())
-            .collect();
-        roots.extend(dir.map(project_root));
-        // All files are read before any counts: the files of one project add up.
-        let changed: BTreeSet<ProjectName> = roots
-            .iter()
-            .filter_map(|root| self.refresh(root, step))
+    /// Takes in project files that were read, because they are not as they were or were never
+    /// read before.
+    pub(crate) fn files_read(&mut self, readings: Vec<FileReading>, step: &mut Step<'_>) {
+        // All files are taken in before any counts: the files of one project add up.
+        let changed: BTreeSet<ProjectName> = readings
+            .into_iter()
+            .filter_map(|reading| self.file_read(reading, step))
             .collect();
         for project in changed {
             self.take_over(&project, step);
         }
     }
 
-    /// Reads the file of a directory when it is not as it was; the project it may change.
-    fn refresh(&mut self, root: &Path, step: &mut Step<'_>) -> Option<ProjectName> {
-        let stamp = project_file::stamp(root);
-        let known = self.files.get(root);
+    /// Takes in one file; the project that it may change.
+    fn file_read(&mut self, reading: FileReading, step: &mut Step<'_>) -> Option<ProjectName> {
+        let FileReading {
+            root,
+            there,
+            stamp,
+            content,
+        } = reading;
+        let known = self.files.get(&root);
         let as_it_was = known.map_or(stamp.is_none(), |k| k.stamp == stamp);
         // What a store remembers of a file that is gone must go, but not with a directory that
         // is away as a whole.
-        let forgotten = || known.is_none() && root.is_dir() && self.has_file_rules(root);
-        if as_it_was && !(stamp.is_none() && forgotten()) {
-            return None;
-        }
-        if stamp.is_none() && !root.is_dir() {
-            return None;
-        }
-        // An editor empties a file before it writes it; what was in force stays until it has.
-        let being_written = stamp.is_some_and(|(_, _, size, _)| size == 0);
-        if being_written && known.is_some_and(|k| !k.file.entries.is_empty()) {
+        let forgotten = known.is_none() && there && self.has_file_rules(&root);
+        let came_or_went = known.is_some_and(|k| k.there != there);
+        if as_it_was && !(stamp.is_none() && forgotten) && !came_or_went {
             return None;
         }
         let mut next = known.cloned().unwrap_or_default();
+        next.there = there;
+        if !there {
+            // What was in force stays until the directory is back.
+            self.files.insert(root, next);
+            return None;
+        }
         next.stamp = stamp;
-        match project_file::read(root).and_then(|file| self.compiles(file)) {
+        match content.and_then(|file| self.compiles(file)) {
             Ok(file) => {
                 next.file = file;
                 next.fault = None;
@@ -73,8 +78,8 @@ impl Core {
             Err(fault) => next.fault = Some(fault),
         }
         let named = next.file.project.clone();
-        self.files.insert(root.to_owned(), next);
-        Some(self.bind_root(root, named, stamp.is_some(), step))
+        self.files.insert(root.clone(), next);
+        Some(self.bind_root(&root, named, stamp.is_some(), step))
     }
 
     fn has_file_rules(&self, root: &Path) -> bool {
@@ -120,9 +125,11 @@ impl Core {
     fn take_over(&mut self, project: &ProjectName, step: &mut Step<'_>) {
         let roots = self.project_record(project).roots;
         // While a file cannot be read, or a directory is away, nothing is said to be gone.
-        let complete = roots
-            .iter()
-            .all(|root| self.file_fault(root).is_none() && root.is_dir());
+        let complete = roots.iter().all(|root| {
+            self.files
+                .get(root)
+                .is_some_and(|k| k.there && k.fault.is_none())
+        });
         let mut wanted: Vec<Entry> = Vec::new();
         for entry in roots
             .iter()
@@ -220,7 +227,7 @@ impl Core {
     }
 
     /// The origin of a new invariant in `scope`: a project with a file keeps it there.
-    pub(crate) fn origin_in(&self, scope: &Scope) -> Origin {
+    pub(super) fn origin_in(&self, scope: &Scope) -> Origin {
         match self.writable_root(scope) {
             Some(_) => Origin::File,
             None => Origin::User,
@@ -232,23 +239,24 @@ impl Core {
             return None;
         };
         let roots = &self.state.projects.get(project)?.roots;
-        project_file::writable(roots).next().cloned()
+        let has_file = |root: &&PathBuf| self.files.get(*root).is_some_and(|k| k.stamp.is_some());
+        roots.iter().find(has_file).cloned()
     }
 
-    /// Writes a person's change of an invariant of origin `file` into its file, before it
-    /// counts.
+    /// The edit of a project's file that a person's change of an invariant of origin `file`
+    /// needs; `None` when it needs none.
     ///
     /// # Errors
-    /// The file cannot be written; nothing is then changed.
-    pub(crate) fn write_back(
-        &mut self,
+    /// The file is not where it was.
+    fn edit_of_file(
+        &self,
         before: Option<&Invariant>,
         after: Option<&Invariant>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Option<FileEdit>, EngineError> {
         let in_file = |i: &&Invariant| i.origin == Origin::File && i.active;
         let (before, after) = (before.filter(in_file), after.filter(in_file));
         let Some(any) = before.or(after) else {
-            return Ok(());
+            return Ok(None);
         };
         let entry = before.map(Entry::of);
         let root = match &entry {
@@ -258,7 +266,7 @@ impl Core {
         let Some(root) = root else {
             // Left over from a directory that is gone: it can be removed, and nothing else.
             if after.is_none() {
-                return Ok(());
+                return Ok(None);
             }
             return Err(EngineError::Failed(format!(
                 "the project's {} is not where it was, so invariant {} cannot be changed in it; run invar in the project's directory",
@@ -266,17 +274,45 @@ impl Core {
                 any.id
             )));
         };
-        project_file::change(&root, entry.as_ref(), after.map(Entry::of).as_ref())?;
-        let stamp = project_file::stamp(&root);
-        let file = project_file::read(&root).unwrap_or_default();
-        self.files.insert(
+        Ok(Some(FileEdit {
             root,
-            KnownFile {
-                stamp,
-                file,
-                fault: None,
-            },
-        );
+            before: entry,
+            after: after.map(Entry::of),
+        }))
+    }
+
+    /// Makes sure that changes of invariants of origin `file` stand in their files before they
+    /// count. Each is the invariant before and after.
+    ///
+    /// # Errors
+    /// A file is not where it was; or the edits are to be made first.
+    pub(super) fn in_files_first(
+        &mut self,
+        changes: &[(Option<&Invariant>, Option<&Invariant>)],
+        step: &Step<'_>,
+    ) -> Result<(), Stop> {
+        let mut missing = Vec::new();
+        for (before, after) in changes {
+            let Some(edit) = self.edit_of_file(*before, *after)? else {
+                continue;
+            };
+            let mut written = step.facts.written.iter();
+            if !written.any(|(made, _)| *made == edit) {
+                missing.push(edit);
+            }
+        }
+        if !missing.is_empty() {
+            return Err(Need::Write(missing).into());
+        }
+        for (_, reading) in &step.facts.written {
+            let file = KnownFile {
+                there: reading.there,
+                stamp: reading.stamp,
+                file: reading.content.clone().unwrap_or_default(),
+                fault: reading.content.as_ref().err().cloned(),
+            };
+            self.files.insert(reading.root.clone(), file);
+        }
         Ok(())
     }
 
@@ -295,12 +331,12 @@ impl Core {
     }
 
     /// Why the file of a project directory cannot be used.
-    pub(crate) fn file_fault(&self, root: &Path) -> Option<&str> {
+    pub(super) fn file_fault(&self, root: &Path) -> Option<&str> {
         self.files.get(root)?.fault.as_deref()
     }
 
     /// Why files of a project cannot be used.
-    pub(crate) fn file_faults(&self, project: &ProjectName) -> Vec<String> {
+    pub(super) fn file_faults(&self, project: &ProjectName) -> Vec<String> {
         let record = self.state.projects.get(project);
         let roots = record.map(|p| p.roots.as_slice()).unwrap_or_default();
         roots

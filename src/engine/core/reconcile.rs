@@ -1,9 +1,10 @@
-//! Reconciliation: collect, normalise, detect, resolve, evaluate, record, emit (semantics
-//! section 5).
+//! Reconciliation: collect, normalise, detect, resolve, evaluate, record, emit.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::super::{core::Core, step::Step};
+use super::{super::step::Step, Core};
 use crate::{
     model::{
         Decision, DecisionId, DecisionKind, Enforcement, EventKind, InvariantId, Layer, PhaseState,
@@ -15,14 +16,14 @@ use crate::{
 
 /// What one reconciliation found, before it is recorded.
 pub(super) struct Survey {
-    merged: Merged,
+    merged: Arc<Merged>,
     violated_ids: Vec<InvariantId>,
     reasons: Vec<String>,
 }
 
 impl Core {
     /// Collects, merges and evaluates; records nothing.
-    pub(super) fn survey(&self, plan: &Plan, transition: Option<Transition>) -> Survey {
+    pub(super) fn survey(&mut self, plan: &Plan, transition: Option<Transition>) -> Survey {
         let merged = self.merged(plan);
         let (violated_ids, reasons) = self.evaluate(plan, transition, &merged);
         Survey {
@@ -145,7 +146,7 @@ impl Core {
             );
         }
         (
-            result(plan, transition, merged, violated_ids, success, now),
+            result(plan, transition, &merged, violated_ids, success, now),
             reasons,
         )
     }
@@ -153,7 +154,7 @@ impl Core {
     /// What keeps the effective set from holding: open violations, checks that cannot be run,
     /// and layers that nobody answers for.
     fn evaluate(
-        &self,
+        &mut self,
         plan: &Plan,
         transition: Option<Transition>,
         merged: &Merged,
@@ -262,7 +263,7 @@ impl Core {
 fn result(
     plan: &Plan,
     transition: Option<Transition>,
-    merged: Merged,
+    merged: &Merged,
     violated_ids: Vec<InvariantId>,
     success: bool,
     now: Timestamp,

@@ -17,10 +17,14 @@ use std::{
 use sha2::{Digest, Sha256};
 
 pub use restore::RestoreError;
-pub use snapshot::{Change, Hash, Snapshot, TooMany};
+pub use snapshot::{Snapshot, TooMany};
 
-use super::{Locations, config::TreeConfig};
-use crate::model::hex;
+use crate::{
+    Locations,
+    config::TreeConfig,
+    facts::{Change, Hash},
+    model::hex,
+};
 
 /// Why a tree is not watched, or not yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +40,7 @@ pub enum NotWatched {
 }
 
 /// The trees of all projects at work.
+#[derive(Debug)]
 pub struct Trees {
     config: TreeConfig,
     /// Where snapshots outlive the process.
@@ -43,26 +48,40 @@ pub struct Trees {
     trees: Mutex<HashMap<PathBuf, Arc<Tree>>>,
 }
 
+#[derive(Debug)]
 struct Tree {
     root: PathBuf,
     inner: Mutex<Inner>,
     built: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Inner {
     snapshot: Option<Snapshot>,
     building: bool,
-    too_many: bool,
     /// Found and not yet taken.
     changes: Vec<Change>,
     /// What `untouched` invariants name, relative to the root.
     named: BTreeSet<PathBuf>,
     /// Differs from what lies on disk.
     dirty: bool,
-    /// Comes from an earlier process and was not looked at since.
-    loaded: bool,
+    /// When it was found that there are too many files; it is tried again after a while.
+    too_many_at: Option<Instant>,
+    /// What was guarded last.
+    guarded: Option<String>,
 }
+
+impl Inner {
+    /// Whether a snapshot is to be taken: there is none, and if there were too many files, that
+    /// was found `after` ago at least.
+    fn is_due(&self, after: Duration) -> bool {
+        let waits = self.too_many_at.is_some_and(|at| at.elapsed() < after);
+        self.snapshot.is_none() && !self.building && !waits
+    }
+}
+
+/// How long a tree with too many files is left alone, since finding that out costs a walk.
+const TRY_AGAIN: Duration = Duration::from_secs(30);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while it was held left changes unreported at worst; they are found again.
@@ -92,8 +111,9 @@ impl Trees {
         let tree = self.tree(root)?;
         let until = Instant::now() + wait;
         let mut inner = lock(&tree.inner);
-        if inner.snapshot.is_none() && !inner.building && !inner.too_many {
+        if inner.is_due(TRY_AGAIN) {
             inner.building = true;
+            inner.too_many_at = None;
             let (trees, own) = (Arc::clone(self), Arc::clone(&tree));
             let spawned = std::thread::Builder::new()
                 .name("tree".into())
@@ -103,7 +123,7 @@ impl Trees {
             }
         }
         while inner.snapshot.is_none() {
-            if inner.too_many {
+            if inner.too_many_at.is_some() {
                 return Err(NotWatched::TooMany {
                     limit: self.config.max_files,
                 });
@@ -116,6 +136,14 @@ impl Trees {
             inner = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         Ok(())
+    }
+
+    /// Forgets that there were too many files, since somebody may have mended that: the next
+    /// look tries again.
+    pub fn try_again(&self, root: &Path) {
+        if let Ok(tree) = self.tree(root) {
+            lock(&tree.inner).too_many_at = None;
+        }
     }
 
     /// Looks at the tree again. What changed waits to be [taken](Self::take).
@@ -132,16 +160,24 @@ impl Trees {
         };
         match snapshot.refresh(&tree.root, limit) {
             Ok(changes) => {
-                inner.loaded = false;
                 inner.dirty |= !changes.is_empty();
                 inner.changes.extend(changes);
                 Ok(())
             }
             Err(TooMany) => {
                 inner.snapshot = None;
-                inner.too_many = true;
+                inner.too_many_at = Some(Instant::now());
                 Err(NotWatched::TooMany { limit })
             }
+        }
+    }
+
+    /// Takes back what was taken, when nobody could record it.
+    pub fn give_back(&self, root: &Path, changes: Vec<Change>) {
+        if let Ok(tree) = self.tree(root) {
+            let mut inner = lock(&tree.inner);
+            let newer = std::mem::replace(&mut inner.changes, changes);
+            inner.changes.extend(newer);
         }
     }
 
@@ -153,35 +189,23 @@ impl Trees {
         }
     }
 
-    /// A run starts, and nobody else is at work: what changed since an earlier one is how things
-    /// are. Without an old snapshot there is nothing to do.
-    pub fn start_over(&self, root: &Path) {
+    /// Says which paths count although git ignores them, and keeps copies of guarded files
+    /// where files are put back. `set` names the set of invariants that asks for it; asked again
+    /// with the same one, nothing is done.
+    pub fn guard(
+        &self,
+        root: &Path,
+        set: &str,
+        named: BTreeSet<PathBuf>,
+        is_guarded: &dyn Fn(&Path) -> bool,
+    ) {
         let Ok(tree) = self.tree(root) else { return };
         let mut inner = lock(&tree.inner);
-        if !std::mem::take(&mut inner.loaded) {
+        if inner.guarded.as_deref() == Some(set) {
             return;
         }
-        let limit = self.config.max_files;
-        if let Some(snapshot) = &mut inner.snapshot
-            && snapshot.refresh(&tree.root, limit).is_err()
-        {
-            inner.snapshot = None;
-            inner.too_many = true;
-        }
-        inner.changes.clear();
-        inner.dirty = true;
-    }
-
-    /// Forgets what changed so far: it is how things are.
-    pub fn accept_all(&self, root: &Path) {
-        self.take(root);
-    }
-
-    /// Tells which paths count although git ignores them, and keeps copies of guarded files
-    /// where files are put back.
-    pub fn guard(&self, root: &Path, named: BTreeSet<PathBuf>, is_guarded: &dyn Fn(&Path) -> bool) {
-        let Ok(tree) = self.tree(root) else { return };
-        let mut inner = lock(&tree.inner);
+        // Without a snapshot there is nothing to copy yet.
+        inner.guarded = inner.snapshot.is_some().then(|| set.to_owned());
         if !named.is_subset(&inner.named) {
             inner.named.extend(named);
             let named = inner.named.clone();
@@ -254,15 +278,14 @@ impl Trees {
         };
         let mut inner = lock(&tree.inner);
         match found {
-            Ok((mut snapshot, fresh)) => {
-                inner.too_many = snapshot.name(&tree.root, &inner.named, limit).is_err();
-                if !inner.too_many {
+            Ok((mut snapshot, fresh)) => match snapshot.name(&tree.root, &inner.named, limit) {
+                Ok(()) => {
                     inner.snapshot = Some(snapshot);
                     inner.dirty = fresh;
-                    inner.loaded = !fresh;
                 }
-            }
-            Err(TooMany) => inner.too_many = true,
+                Err(TooMany) => inner.too_many_at = Some(Instant::now()),
+            },
+            Err(TooMany) => inner.too_many_at = Some(Instant::now()),
         }
         inner.building = false;
         if inner.dirty {
