@@ -286,6 +286,16 @@ impl Model {
         self.built_for = self.scopes.selected.clone();
     }
 
+    /// The project of what is selected among the scopes, else the one of this directory.
+    pub fn project_in_view(&self) -> Option<ProjectName> {
+        let selected = match self.scopes.selected.as_ref() {
+            Some(Node::Project(name)) => Some(name.clone()),
+            Some(Node::Plan(id)) => self.state.plans.get(id).map(|p| p.project.clone()),
+            _ => None,
+        };
+        selected.or_else(|| self.home_project.clone())
+    }
+
     /// The invariant that is selected in the effective set.
     pub fn selected_invariant(&self) -> Option<&Invariant> {
         self.selected_row().map(EffectiveRow::invariant)

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, Assent, Attempt, Decision, Enforcement, Invariant, InvariantId, JudgeCheck, Phase,
-    Plan, PlanId, Project, ProjectName, Session, Signature, Transition, Verdict, Violation,
+    Action, Assent, Attempt, Decision, Enforcement, Invariant, InvariantId, JournalStep,
+    JudgeCheck, Phase, Plan, PlanId, Project, ProjectName, Session, Signature, Transition, Verdict,
+    Violation,
 };
 
 /// The hash that the first event is chained to.
@@ -45,15 +46,23 @@ pub enum PlanChange {
 pub enum EventKind {
     InvariantAdded {
         invariant: Invariant,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<JournalStep>,
     },
     InvariantEdited {
         invariant: Invariant,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<JournalStep>,
     },
     InvariantRemoved {
         invariant: Invariant,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<JournalStep>,
     },
     InvariantRestored {
         invariant: Invariant,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<JournalStep>,
     },
     ProjectBound {
         project: Project,

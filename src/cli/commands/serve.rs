@@ -191,10 +191,10 @@ fn print_event(event: &Event, format: Format) {
 /// One line about an event, safe for a terminal.
 fn event_line(event: &Event) -> String {
     let what = match &event.kind {
-        EventKind::InvariantAdded { invariant }
-        | EventKind::InvariantEdited { invariant }
-        | EventKind::InvariantRemoved { invariant }
-        | EventKind::InvariantRestored { invariant } => {
+        EventKind::InvariantAdded { invariant, .. }
+        | EventKind::InvariantEdited { invariant, .. }
+        | EventKind::InvariantRemoved { invariant, .. }
+        | EventKind::InvariantRestored { invariant, .. } => {
             format!("{} {}: {}", invariant.id, invariant.scope, invariant.text)
         }
         EventKind::ProjectBound { project } => project.name.to_string(),

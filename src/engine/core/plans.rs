@@ -59,7 +59,13 @@ impl Core {
             let mut invariant = promoted(template, &plan, &action);
             invariant.id = InvariantId(self.new_id(step.now));
             invariant.created_at = step.now;
-            self.emit(step, EventKind::InvariantAdded { invariant });
+            self.emit(
+                step,
+                EventKind::InvariantAdded {
+                    invariant,
+                    journal: None,
+                },
+            );
         }
         if let Some(parent) = parent {
             self.inherit(&parent, &plan, step);
@@ -93,7 +99,13 @@ impl Core {
             invariant.id = InvariantId(self.new_id(step.now));
             invariant.scope = Scope::Plan(child.id);
             invariant.revision = 1;
-            self.emit(step, EventKind::InvariantAdded { invariant });
+            self.emit(
+                step,
+                EventKind::InvariantAdded {
+                    invariant,
+                    journal: None,
+                },
+            );
         }
     }
 
