@@ -141,12 +141,9 @@ impl Judging {
         self.by_plan.get(&plan).copied().unwrap_or_default()
     }
 
-    /// What all checks of today cost so far.
-    pub fn spent_today(&self) -> Spent {
-        self.by_day
-            .get(&day_of(Timestamp::now()))
-            .copied()
-            .unwrap_or_default()
+    /// What all checks of the day of `now` (UTC) cost so far.
+    pub fn spent_on_day(&self, now: Timestamp) -> Spent {
+        self.by_day.get(&day_of(now)).copied().unwrap_or_default()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use jiff::Timestamp;
+
 use super::{
     super::{
         config::JudgeConfig,
@@ -153,7 +155,7 @@ impl Core {
             self.judged(check, step);
             return Ok(());
         }
-        if let Some(bound) = self.bound_reached(plan.id) {
+        if let Some(bound) = self.bound_reached(plan.id, step.now) {
             return Err(Unasked::Bound(bound));
         }
         // Charged before the call, and corrected after it.
@@ -166,7 +168,7 @@ impl Core {
     }
 
     /// The bound that one more check would pass.
-    pub(crate) fn bound_reached(&self, plan: PlanId) -> Option<String> {
+    pub(crate) fn bound_reached(&self, plan: PlanId, now: Timestamp) -> Option<String> {
         let config: &JudgeConfig = &self.judge;
         let estimate = config.estimate();
         let held = |of: Option<PlanId>| {
@@ -188,7 +190,7 @@ impl Core {
             ),
             (
                 "day",
-                self.state.judging.spent_today(),
+                self.state.judging.spent_on_day(now),
                 held(None),
                 config.day_bound,
                 config.day_checks,
@@ -217,7 +219,7 @@ impl Core {
     }
 
     /// What keeps judgment clauses of a plan from being answered for, each with why.
-    pub(super) fn unjudged(&mut self, plan: &Plan) -> Vec<(InvariantId, String)> {
+    pub(super) fn unjudged(&mut self, plan: &Plan, now: Timestamp) -> Vec<(InvariantId, String)> {
         let clauses = self.clauses(plan);
         let due = |(invariant, _): (Invariant, Checkpoint)| {
             let count = self.state.judging.due(plan.id, invariant.id).len();
@@ -231,7 +233,7 @@ impl Core {
                 .checks_of(plan.id)
                 .find(|c| c.invariant_id == invariant.id);
             let failed = failed.filter(|c| c.outcome == CheckOutcome::Failed);
-            let why = match (self.bound_reached(plan.id), failed) {
+            let why = match (self.bound_reached(plan.id, now), failed) {
                 _ if self.under_way.running.contains_key(&key) => {
                     "the judge is being asked; try again when it has answered".to_owned()
                 }

@@ -106,6 +106,12 @@ impl Core {
         }
     }
 
+    /// The sets that are kept, for tests of how long.
+    #[cfg(test)]
+    pub(crate) fn sets(&self) -> &Sets {
+        &self.sets
+    }
+
     /// How judges are asked.
     pub(crate) fn judge(&self) -> &JudgeConfig {
         &self.judge

@@ -91,8 +91,8 @@ impl Core {
             .merged(parent)
             .effective
             .iter()
-            .cloned()
             .filter(|k| k.invariant.scope != Scope::Global && !has.contains(&k.key))
+            .cloned()
             .collect();
         for keyed in missing {
             let mut invariant = keyed.invariant.clone();
@@ -197,7 +197,7 @@ impl Core {
     ) -> Result<ReconciliationResult, EngineError> {
         let plan = self.state.plans[&id].clone();
         check_order(&plan, transition)?;
-        let survey = match self.survey_for(&plan, transition, step.late) {
+        let survey = match self.survey_for(&plan, transition, step) {
             Ok(survey) => survey,
             Err(error) => {
                 let mut plan = plan;
@@ -240,7 +240,7 @@ impl Core {
         &mut self,
         plan: &Plan,
         transition: Transition,
-        late: &dyn Fn(u32) -> bool,
+        step: &Step<'_>,
     ) -> Result<Survey, EngineError> {
         let mut faults = self.state.unreadable.clone();
         faults.extend(self.file_faults(&plan.project));
@@ -251,8 +251,8 @@ impl Core {
                 faults,
             });
         }
-        let survey = self.survey(plan, Some(transition));
-        if late(self.reconcile_seconds) {
+        let survey = self.survey(plan, Some(transition), step.now);
+        if (step.late)(self.reconcile_seconds) {
             return Err(EngineError::ReconciliationTimeout {
                 plan_id: plan.id,
                 transition,

@@ -23,9 +23,14 @@ pub(super) struct Survey {
 
 impl Core {
     /// Collects, merges and evaluates; records nothing.
-    pub(super) fn survey(&mut self, plan: &Plan, transition: Option<Transition>) -> Survey {
+    pub(super) fn survey(
+        &mut self,
+        plan: &Plan,
+        transition: Option<Transition>,
+        now: Timestamp,
+    ) -> Survey {
         let merged = self.merged(plan);
-        let (violated_ids, reasons) = self.evaluate(plan, transition, &merged);
+        let (violated_ids, reasons) = self.evaluate(plan, transition, &merged, now);
         Survey {
             merged,
             violated_ids,
@@ -41,7 +46,7 @@ impl Core {
         transition: Option<Transition>,
         step: &mut Step<'_>,
     ) -> (ReconciliationResult, Vec<String>) {
-        let survey = self.survey(plan, transition);
+        let survey = self.survey(plan, transition, step.now);
         self.record(plan, transition, survey, step)
     }
 
@@ -158,6 +163,7 @@ impl Core {
         plan: &Plan,
         transition: Option<Transition>,
         merged: &Merged,
+        now: Timestamp,
     ) -> (Vec<InvariantId>, Vec<String>) {
         let mut ids: Vec<InvariantId> = Vec::new();
         let mut reasons = Vec::new();
@@ -222,7 +228,7 @@ impl Core {
             }
         }
         if transition == Some(Transition::ApplyPlan) && self.judge.kind.is_some() {
-            for (id, reason) in self.unjudged(plan) {
+            for (id, reason) in self.unjudged(plan, now) {
                 add(id, reason);
             }
         }

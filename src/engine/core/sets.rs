@@ -225,7 +225,7 @@ impl Sets {
             root: root.clone(),
             letters,
             set,
-            wants_changes: told.iter().any(|i| looked_at(i)),
+            wants_changes: told.iter().any(looked_at),
             digest: message::digest(&told),
             effective: effective.to_vec(),
         })

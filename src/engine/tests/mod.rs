@@ -5,6 +5,7 @@ mod durability;
 mod evasions;
 mod files;
 mod invariants;
+mod parts;
 mod plans;
 mod serving;
 mod trees;
