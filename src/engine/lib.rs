@@ -16,6 +16,7 @@ mod error;
 pub mod facts;
 pub mod handle;
 pub mod host;
+pub mod journal;
 pub mod judge;
 pub mod judging;
 pub mod link;

@@ -26,7 +26,7 @@ pub use judge::{CheckOutcome, HttpSettings, JudgeAnswer, JudgeCheck, JudgedActio
 pub use names::{ActionName, ProjectName};
 pub use plan::{Action, Phase, PhaseState, Plan, Project, Running, Session, Transition};
 pub use records::{
-    ConflictRecord, Decision, DecisionKind, Enforcement, FoundChange, JournalEntry,
+    ConflictRecord, Decision, DecisionKind, Enforcement, FoundChange, JournalEntry, JournalStep,
     ReconciliationDecision, ReconciliationResult, Violation, ViolationStatus,
 };
 pub use scope::{Scope, ScopeKind};

@@ -22,6 +22,7 @@ fn batch(first: u64, count: u64) -> Batch {
     for seq in first..first + count {
         let kind = EventKind::InvariantAdded {
             invariant: invariant(seq, 1),
+            journal: None,
         };
         batch.events.push(Event {
             seq,

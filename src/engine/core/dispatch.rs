@@ -37,8 +37,8 @@ impl Core {
             Call::Edit(r) => Ok(Edit::into_reply(self.edit(&r.id, r.patch, step)?)),
             Call::Remove(r) => Ok(Remove::into_reply(self.remove(&r.id, step)?)),
             Call::Restore(r) => Ok(Restore::into_reply(self.restore(&r.id, step)?)),
-            Call::Undo(_) => Ok(Undo::into_reply(self.undo(step)?)),
-            Call::Redo(_) => Ok(Redo::into_reply(self.redo(step)?)),
+            Call::Undo(r) => Ok(Undo::into_reply(self.undo(&r, step)?)),
+            Call::Redo(r) => Ok(Redo::into_reply(self.redo(&r, step)?)),
             Call::Import(r) => Ok(Import::into_reply(self.import(r.items, step)?)),
             Call::Show(r) => {
                 let invariant = self.find_invariant(&r.id)?.invariant.clone();

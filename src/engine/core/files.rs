@@ -171,7 +171,13 @@ impl Core {
             gone.active = false;
             gone.revision += 1;
             let id = gone.id;
-            self.emit(step, EventKind::InvariantRemoved { invariant: gone });
+            self.emit(
+                step,
+                EventKind::InvariantRemoved {
+                    invariant: gone,
+                    journal: None,
+                },
+            );
             self.corrected_by_change(
                 id,
                 "the invariant was taken out of the project's file",
@@ -204,12 +210,24 @@ impl Core {
                     revision: revision + 1,
                     ..again
                 };
-                self.emit(step, EventKind::InvariantRestored { invariant });
+                self.emit(
+                    step,
+                    EventKind::InvariantRestored {
+                        invariant,
+                        journal: None,
+                    },
+                );
             }
             None => {
                 let id = InvariantId(self.new_id(step.now));
                 let invariant = entry.invariant(id, project, step.now);
-                self.emit(step, EventKind::InvariantAdded { invariant });
+                self.emit(
+                    step,
+                    EventKind::InvariantAdded {
+                        invariant,
+                        journal: None,
+                    },
+                );
             }
         }
     }
@@ -222,7 +240,13 @@ impl Core {
             revision: old.revision + 1,
             ..entry.invariant(old.id, project, old.created_at)
         };
-        self.emit(step, EventKind::InvariantEdited { invariant });
+        self.emit(
+            step,
+            EventKind::InvariantEdited {
+                invariant,
+                journal: None,
+            },
+        );
         self.corrected_by_change(old.id, "the project's file was edited", step);
     }
 

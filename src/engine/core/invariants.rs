@@ -46,13 +46,14 @@ impl Core {
             ..Invariant::new(id, scope, new.layer, &text, step.now)
         };
         self.in_files_first(&[(None, Some(&invariant))], step)?;
+        let journal = self.noted(self.state.journal.next(), None, &invariant);
         self.emit(
             step,
             EventKind::InvariantAdded {
                 invariant: invariant.clone(),
+                journal,
             },
         );
-        self.note_change(self.journal_group(), None, invariant.clone(), step);
         Ok(Added { invariant, notes })
     }
 
@@ -98,13 +99,14 @@ impl Core {
             true => self.in_files_first(&[(Some(&before), Some(&after))], step)?,
             false => self.in_files_first(&[(None, Some(&after)), (Some(&before), None)], step)?,
         }
+        let journal = self.noted(self.state.journal.next(), Some(&before), &after);
         self.emit(
             step,
             EventKind::InvariantEdited {
                 invariant: after.clone(),
+                journal,
             },
         );
-        self.note_change(self.journal_group(), Some(before), after.clone(), step);
         self.corrected_by_change(after.id, "the invariant was edited", step);
         Ok(after)
     }
@@ -115,13 +117,14 @@ impl Core {
         invariant.active = false;
         invariant.revision += 1;
         self.in_files_first(&[(Some(&before), None)], step)?;
+        let journal = self.noted(self.state.journal.next(), Some(&before), &invariant);
         self.emit(
             step,
             EventKind::InvariantRemoved {
                 invariant: invariant.clone(),
+                journal,
             },
         );
-        self.note_change(self.journal_group(), Some(before), invariant.clone(), step);
         self.corrected_by_change(invariant.id, "the invariant was removed", step);
         Ok(invariant)
     }
@@ -139,13 +142,14 @@ impl Core {
         invariant.active = true;
         invariant.revision += 1;
         self.in_files_first(&[(None, Some(&invariant))], step)?;
+        let journal = self.noted(self.state.journal.next(), Some(&before), &invariant);
         self.emit(
             step,
             EventKind::InvariantRestored {
                 invariant: invariant.clone(),
+                journal,
             },
         );
-        self.note_change(self.journal_group(), Some(before), invariant.clone(), step);
         Ok(invariant)
     }
 

@@ -3,66 +3,51 @@
 use super::{
     super::{
         EngineError,
+        requests::{Redo, Undo},
         step::{Step, Stop},
     },
     Core,
 };
-use crate::{
-    model::{EventKind, Invariant, InvariantId, JournalEntry},
-    store::Row,
+use crate::model::{
+    EventKind, Invariant, InvariantId, JournalEntry, JournalStep, ProjectName, Scope,
 };
 
-/// How many changes can be taken back.
-const DEPTH: usize = 200;
-
 impl Core {
-    /// A group for the changes of one command.
-    pub(crate) fn journal_group(&self) -> u64 {
-        self.state.journal.last().map_or(1, |e| e.number + 1)
-    }
-
-    /// Notes a change. What was undone can then no longer be done again.
-    pub(crate) fn note_change(
-        &mut self,
+    /// That the changes of one command, which share `group`, can be undone; each is the invariant
+    /// before and after.
+    pub(super) fn noted(
+        &self,
         group: u64,
-        before: Option<Invariant>,
-        after: Invariant,
-        step: &mut Step<'_>,
-    ) {
-        let number = self.journal_group();
-        let journal = &mut self.state.journal;
-        let undone = journal.iter().filter(|e| e.undone).map(|e| e.number);
-        step.batch.rows.extend(undone.map(Row::JournalDropped));
-        journal.retain(|e| !e.undone);
-        if journal.len() == DEPTH {
-            step.batch
-                .rows
-                .push(Row::JournalDropped(journal.remove(0).number));
-        }
-        let entry = JournalEntry {
-            number,
-            group,
-            before,
-            after,
-            undone: false,
-        };
-        step.batch.rows.push(Row::Journal(entry.clone()));
-        journal.push(entry);
+        before: Option<&Invariant>,
+        after: &Invariant,
+    ) -> Option<JournalStep> {
+        let mut projects: Vec<ProjectName> = before
+            .into_iter()
+            .chain([after])
+            .filter_map(|i| self.project_in(&i.scope))
+            .collect();
+        projects.sort();
+        projects.dedup();
+        Some(JournalStep::Noted { group, projects })
     }
 
-    pub(crate) fn undo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, Stop> {
-        let last = self.state.journal.iter().rev().find(|e| !e.undone);
-        let Some(group) = last.map(|e| e.group) else {
-            return Err(EngineError::Invalid("there is nothing to undo".into()).into());
-        };
-        let entries: Vec<JournalEntry> = self
-            .state
-            .journal
-            .iter()
-            .rev()
-            .filter(|e| e.group == group)
-            .cloned()
-            .collect();
+    /// The project that invariants of a scope belong to.
+    fn project_in(&self, scope: &Scope) -> Option<ProjectName> {
+        match scope {
+            Scope::Project(name) => Some(name.clone()),
+            Scope::Plan(id) => self.state.plans.get(id).map(|p| p.project.clone()),
+            Scope::Global | Scope::Action(_) => None,
+        }
+    }
+
+    pub(super) fn undo(
+        &mut self,
+        asked: &Undo,
+        step: &mut Step<'_>,
+    ) -> Result<Vec<Invariant>, Stop> {
+        let project = self.project_asked(asked.project.as_ref(), step);
+        let group = self.state.journal.to_undo(&project);
+        let entries = owned(group, &project, "undo", asked.expect)?;
         for entry in &entries {
             self.expect_now(&entry.after)?;
         }
@@ -75,27 +60,23 @@ impl Core {
         };
         let targets: Vec<Invariant> = entries.iter().map(before).collect();
         let targets = self.next_revisions(targets, step)?;
-        let mut changed = Vec::new();
-        for (mut entry, target) in entries.into_iter().zip(targets) {
-            changed.push(self.set_to(target, step));
-            entry.undone = true;
-            self.replace_entry(entry, step);
-        }
-        Ok(changed)
+        let undone = |entry: &JournalEntry| JournalStep::Undone {
+            number: entry.number,
+        };
+        let steps = entries.iter().map(undone).zip(targets);
+        Ok(steps
+            .map(|(s, target)| self.set_to(target, s, step))
+            .collect())
     }
 
-    pub(crate) fn redo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, Stop> {
-        let first = self.state.journal.iter().find(|e| e.undone);
-        let Some(group) = first.map(|e| e.group) else {
-            return Err(EngineError::Invalid("there is nothing to redo".into()).into());
-        };
-        let entries: Vec<JournalEntry> = self
-            .state
-            .journal
-            .iter()
-            .filter(|e| e.group == group)
-            .cloned()
-            .collect();
+    pub(super) fn redo(
+        &mut self,
+        asked: &Redo,
+        step: &mut Step<'_>,
+    ) -> Result<Vec<Invariant>, Stop> {
+        let project = self.project_asked(asked.project.as_ref(), step);
+        let group = self.state.journal.to_redo(&project);
+        let entries = owned(group, &project, "redo", asked.expect)?;
         for entry in &entries {
             if let Some(before) = &entry.before {
                 self.expect_now(before)?;
@@ -103,13 +84,20 @@ impl Core {
         }
         let targets: Vec<Invariant> = entries.iter().map(|e| e.after.clone()).collect();
         let targets = self.next_revisions(targets, step)?;
-        let mut changed = Vec::new();
-        for (mut entry, target) in entries.into_iter().zip(targets) {
-            changed.push(self.set_to(target, step));
-            entry.undone = false;
-            self.replace_entry(entry, step);
-        }
-        Ok(changed)
+        let redone = |entry: &JournalEntry| JournalStep::Redone {
+            number: entry.number,
+        };
+        let steps = entries.iter().map(redone).zip(targets);
+        Ok(steps
+            .map(|(s, target)| self.set_to(target, s, step))
+            .collect())
+    }
+
+    /// The project that was named, else that of the directory that the call comes from.
+    fn project_asked(&self, named: Option<&ProjectName>, step: &Step<'_>) -> ProjectName {
+        named
+            .cloned()
+            .unwrap_or_else(|| self.state.project_of(step.here()))
     }
 
     /// Refuses to overwrite what was changed since in a way that the journal does not know.
@@ -151,35 +139,53 @@ impl Core {
     }
 
     /// Gives an invariant the content of its next revision.
-    fn set_to(&mut self, invariant: Invariant, step: &mut Step<'_>) -> Invariant {
+    fn set_to(
+        &mut self,
+        invariant: Invariant,
+        journal: JournalStep,
+        step: &mut Step<'_>,
+    ) -> Invariant {
         let id: InvariantId = invariant.id;
         let now = self.state.invariants.get(&id);
         let was_active = now.is_some_and(|k| k.invariant.active);
+        let (journal, after) = (Some(journal), invariant.clone());
         let kind = match (was_active, invariant.active) {
-            (true, false) => EventKind::InvariantRemoved {
-                invariant: invariant.clone(),
-            },
-            (false, true) => EventKind::InvariantRestored {
-                invariant: invariant.clone(),
-            },
-            _ => EventKind::InvariantEdited {
-                invariant: invariant.clone(),
-            },
+            (true, false) => EventKind::InvariantRemoved { invariant, journal },
+            (false, true) => EventKind::InvariantRestored { invariant, journal },
+            _ => EventKind::InvariantEdited { invariant, journal },
         };
         self.emit(step, kind);
         self.corrected_by_change(id, "a change was undone or done again", step);
-        invariant
+        after
     }
+}
 
-    fn replace_entry(&mut self, entry: JournalEntry, step: &mut Step<'_>) {
-        step.batch.rows.push(Row::Journal(entry.clone()));
-        if let Some(old) = self
-            .state
-            .journal
-            .iter_mut()
-            .find(|e| e.number == entry.number)
-        {
-            *old = entry;
-        }
+/// The entries that are to be undone or done again, when there are any, they are those that the
+/// person saw, and no other project is touched.
+fn owned(
+    group: Result<Vec<&JournalEntry>, &JournalEntry>,
+    project: &ProjectName,
+    word: &str,
+    expect: Option<u64>,
+) -> Result<Vec<JournalEntry>, EngineError> {
+    let entries = group.map_err(|shared| {
+        let id = shared.after.id;
+        let others = shared.projects.iter().filter(|p| *p != project);
+        let others: Vec<&str> = others.map(ProjectName::as_str).collect();
+        EngineError::Invalid(format!(
+            "the change to {word} concerns {} as well: it moved invariant {id} between projects; move it with `invar edit {id}`",
+            others.join(" and ")
+        ))
+    })?;
+    let Some(first) = entries.first() else {
+        return Err(EngineError::Invalid(format!(
+            "there is nothing to {word} in {project}"
+        )));
+    };
+    if expect.is_some_and(|number| number != first.number) {
+        return Err(EngineError::Invalid(format!(
+            "another change came meanwhile, so that the one to {word} is not the one that was shown; look at it, and {word} again"
+        )));
     }
+    Ok(entries.into_iter().cloned().collect())
 }

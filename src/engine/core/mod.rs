@@ -174,10 +174,12 @@ impl Core {
     /// Records an event: numbered, applied to the state, and put into the batch.
     fn emit(&mut self, step: &mut Step<'_>, kind: EventKind) {
         match &kind {
-            EventKind::InvariantAdded { invariant }
-            | EventKind::InvariantRemoved { invariant }
-            | EventKind::InvariantRestored { invariant } => self.forget(&invariant.scope.clone()),
-            EventKind::InvariantEdited { invariant } => {
+            EventKind::InvariantAdded { invariant, .. }
+            | EventKind::InvariantRemoved { invariant, .. }
+            | EventKind::InvariantRestored { invariant, .. } => {
+                self.forget(&invariant.scope.clone())
+            }
+            EventKind::InvariantEdited { invariant, .. } => {
                 let before = self.state.invariants.get(&invariant.id);
                 let before = before.map(|k| k.invariant.scope.clone());
                 let after = invariant.scope.clone();

@@ -59,7 +59,13 @@ impl Core {
             let mut invariant = promoted(template, &plan, &action);
             invariant.id = InvariantId(self.new_id(step.now));
             invariant.created_at = step.now;
-            self.emit(step, EventKind::InvariantAdded { invariant });
+            self.emit(
+                step,
+                EventKind::InvariantAdded {
+                    invariant,
+                    journal: None,
+                },
+            );
         }
         if let Some(parent) = parent {
             self.inherit(&parent, &plan, step);
@@ -93,7 +99,13 @@ impl Core {
             invariant.id = InvariantId(self.new_id(step.now));
             invariant.scope = Scope::Plan(child.id);
             invariant.revision = 1;
-            self.emit(step, EventKind::InvariantAdded { invariant });
+            self.emit(
+                step,
+                EventKind::InvariantAdded {
+                    invariant,
+                    journal: None,
+                },
+            );
         }
     }
 
@@ -114,6 +126,7 @@ impl Core {
             agent: None,
             blocked: None,
             violated_ids: Vec::new(),
+            fault: None,
             halt_reason: None,
             halted_by: Vec::new(),
             resume_to: None,
@@ -190,6 +203,7 @@ impl Core {
                 let mut plan = plan;
                 plan.state = PhaseState::Blocked;
                 plan.blocked = Some(transition);
+                plan.fault = fault_in(&error);
                 self.change_plan(plan, PlanChange::Blocked { transition }, step);
                 return Err(error);
             }
@@ -199,6 +213,7 @@ impl Core {
         if !result.success {
             plan.state = PhaseState::Blocked;
             plan.blocked = Some(transition);
+            plan.fault = None;
             plan.violated_ids = result.violated_ids.clone();
             self.change_plan(plan, PlanChange::Blocked { transition }, step);
             return Err(EngineError::Blocked {
@@ -212,6 +227,7 @@ impl Core {
         plan.phase = phase;
         plan.state = state;
         plan.blocked = None;
+        plan.fault = None;
         plan.violated_ids = Vec::new();
         plan.entered.insert(phase, step.now);
         self.change_plan(plan, PlanChange::Entered { phase }, step);
@@ -325,6 +341,20 @@ impl Core {
                 .find_map(|p| glob::Glob::parse(p, Some(self.sets.home())).err())?;
             Some((keyed.invariant.id, fault.to_string()))
         })
+    }
+}
+
+/// What a person has to mend before the plan can be reconciled at all.
+fn fault_in(error: &EngineError) -> Option<String> {
+    match error {
+        EngineError::InvariantLoad { faults, .. } => Some(format!(
+            "not all invariants can be loaded: {}",
+            faults.join("; ")
+        )),
+        EngineError::ReconciliationTimeout { seconds, .. } => {
+            Some(format!("reconciliation took longer than {seconds} s"))
+        }
+        _ => None,
     }
 }
 

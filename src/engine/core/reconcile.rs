@@ -8,7 +8,8 @@ use super::{super::step::Step, Core};
 use crate::{
     model::{
         Decision, DecisionId, DecisionKind, Enforcement, EventKind, InvariantId, Layer, PhaseState,
-        Plan, PlanId, ReconciliationDecision, ReconciliationResult, Severity, Transition,
+        Plan, PlanChange, PlanId, ReconciliationDecision, ReconciliationResult, Severity,
+        Transition,
     },
     rules::merge::Merged,
 };
@@ -130,7 +131,7 @@ impl Core {
                 violated_ids: violated_ids.clone(),
             },
         );
-        // Told again at every gate that they close, not only when they were found.
+        // Emitted again at every gate that they close, not only when they were found.
         let standing: Vec<_> = self
             .state
             .open_violations(plan.id)
@@ -252,11 +253,16 @@ impl Core {
         let (result, _) = self.reconcile(&plan, transition, step);
         let mut plan = plan;
         plan.violated_ids = result.violated_ids;
-        if result.success {
-            plan.state = PhaseState::Queued;
-        }
+        plan.fault = None;
         let Some(transition) = transition else { return };
-        self.change_plan(plan, crate::model::PlanChange::Blocked { transition }, step);
+        let change = match result.success {
+            true => {
+                plan.state = PhaseState::Queued;
+                PlanChange::Unblocked { transition }
+            }
+            false => PlanChange::Blocked { transition },
+        };
+        self.change_plan(plan, change, step);
     }
 }
 

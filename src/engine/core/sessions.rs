@@ -245,7 +245,7 @@ impl Core {
             // What the attempt changed in the record stays.
             let mut session = self.state.sessions.get(&key)?.clone();
             session.told = Some(digest.to_owned());
-            self.emit(step, EventKind::SessionStarted { session });
+            self.emit(step, EventKind::SessionChanged { session });
         }
         context
     }
@@ -357,12 +357,14 @@ impl Core {
         if !changed {
             return session;
         }
-        self.emit(
-            step,
-            EventKind::SessionStarted {
-                session: session.clone(),
-            },
-        );
+        let key = (session.agent.clone(), session.session.clone());
+        let known = self.state.sessions.get(&key);
+        let record = session.clone();
+        let event = match known.is_some_and(|k| k.is_live()) {
+            true => EventKind::SessionChanged { session: record },
+            false => EventKind::SessionStarted { session: record },
+        };
+        self.emit(step, event);
         if let Some(mut record) = self.state.plans.get(&session.plan).cloned()
             && record.agent.as_deref() != Some(&session.agent)
         {

@@ -39,21 +39,21 @@ impl Core {
                 ))
             })?);
         }
-        let group = self.journal_group();
+        let group = self.state.journal.next();
         let (mut added, mut changed, mut unchanged) = (0, 0, 0);
         for item in steps {
             match item {
                 Item::Add(invariant) => {
                     added += 1;
-                    self.note_change(group, None, invariant.clone(), step);
-                    self.emit(step, EventKind::InvariantAdded { invariant });
+                    let journal = self.noted(group, None, &invariant);
+                    self.emit(step, EventKind::InvariantAdded { invariant, journal });
                 }
                 Item::Change(invariant) => {
                     changed += 1;
                     let id = invariant.id;
-                    let before = self.state.invariants.get(&id).map(|k| k.invariant.clone());
-                    self.note_change(group, before, invariant.clone(), step);
-                    self.emit(step, EventKind::InvariantEdited { invariant });
+                    let before = self.state.invariants.get(&id).map(|k| &k.invariant);
+                    let journal = self.noted(group, before, &invariant);
+                    self.emit(step, EventKind::InvariantEdited { invariant, journal });
                     self.corrected_by_change(id, "a newer revision was imported", step);
                 }
                 Item::Keep => unchanged += 1,

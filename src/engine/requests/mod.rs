@@ -227,8 +227,8 @@ requests! {
     Edit = "edit" -> Invariant, People, MustNot, |_r| Belongs::Store;
     Remove = "remove" -> Invariant, People, May, |_r| Belongs::Store;
     Restore = "restore" -> Invariant, People, May, |_r| Belongs::Store;
-    Undo = "undo" -> Vec<Invariant>, People, MustNot, |_r| Belongs::Store;
-    Redo = "redo" -> Vec<Invariant>, People, MustNot, |_r| Belongs::Store;
+    Undo = "undo" -> Vec<Invariant>, People, MustNot, |r| Belongs::Directory(&r.cwd);
+    Redo = "redo" -> Vec<Invariant>, People, MustNot, |r| Belongs::Directory(&r.cwd);
     Import = "import" -> Imported, People, MustNot, |_r| Belongs::Store;
     Show = "show" -> Invariant, Anyone, May, |_r| Belongs::Store;
     History = "history" -> Vec<Invariant>, Anyone, May, |_r| Belongs::Store;
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(of(PlanShow { plan: plan.clone() }.into()), here);
         let of_plan = EffectiveOf::Plan(plan);
         assert_eq!(of(Effective { of: of_plan }.into()), here);
-        assert_eq!(of(Undo {}.into()), None);
+        assert_eq!(of(PlanList {}.into()), None);
         let relative = ProjectOf { dir: "app".into() };
         assert_eq!(
             of(relative.into()),

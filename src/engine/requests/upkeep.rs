@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    Action, Assent, Event, Invariant, JudgeCheck, Money, Plan, Project, Session, Strike, Violation,
+    Action, Assent, Event, Invariant, JournalEntry, JudgeCheck, Money, Plan, Project, Session,
+    Strike, Violation,
 };
 
 /// Whether an engine is there.
@@ -39,6 +40,9 @@ pub struct Snapshot {
     pub assents: Vec<Assent>,
     #[serde(default)]
     pub checks: Vec<JudgeCheck>,
+    /// The changes that can be undone, or done again.
+    #[serde(default)]
+    pub journal: Vec<JournalEntry>,
     /// What the checks of a plan and of a day may cost, where a judge is configured; nothing
     /// means no bound.
     #[serde(default)]

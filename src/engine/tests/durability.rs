@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     ask::{Ask, Outcome},
+    journal::Journal,
     model::{
         Action, ActionName, Assent, AssentId, Event, EventKind, InvariantId, InvariantPatch,
         JudgedAction, Project, ProjectName, Session, Strike, Violation, ViolationId,
@@ -235,6 +236,7 @@ struct Form {
     violations: BTreeMap<ViolationId, Violation>,
     assents: BTreeMap<AssentId, Assent>,
     judged_actions: Vec<JudgedAction>,
+    journal: Journal,
 }
 
 impl Form {
@@ -252,6 +254,7 @@ impl Form {
             violations: state.violations.clone(),
             assents: state.assents.clone(),
             judged_actions: state.judging.actions().cloned().collect(),
+            journal: state.journal.clone(),
         }
     }
 }
@@ -396,8 +399,16 @@ impl Op {
             }),
             Self::Remove(n) => Call::from(Remove { id: invariant(*n) }),
             Self::Restore(n) => Call::from(Restore { id: invariant(*n) }),
-            Self::Undo => Call::from(Undo {}),
-            Self::Redo => Call::from(Redo {}),
+            Self::Undo => Call::from(Undo {
+                cwd: w.root.clone(),
+                project: None,
+                expect: None,
+            }),
+            Self::Redo => Call::from(Redo {
+                cwd: w.root.clone(),
+                project: None,
+                expect: None,
+            }),
             Self::ActionAdd(n) => Call::from(ActionAdd { name: action(*n) }),
             Self::ActionRemove(n) => Call::from(ActionRemove { name: action(*n) }),
             Self::PlanUse => Call::from(PlanUse {
@@ -464,10 +475,10 @@ fn is_in_log(call: &Call, reply: &Reply, log: &[Event]) -> bool {
     let invariant_is = |kind: &EventKind, wanted: &Invariant| {
         matches!(
             kind,
-            EventKind::InvariantAdded { invariant }
-            | EventKind::InvariantEdited { invariant }
-            | EventKind::InvariantRemoved { invariant }
-            | EventKind::InvariantRestored { invariant } if invariant == wanted
+            EventKind::InvariantAdded { invariant, .. }
+            | EventKind::InvariantEdited { invariant, .. }
+            | EventKind::InvariantRemoved { invariant, .. }
+            | EventKind::InvariantRestored { invariant, .. } if invariant == wanted
         )
     };
     let plan_is = |wanted: &Plan| {

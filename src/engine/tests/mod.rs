@@ -92,6 +92,26 @@ impl World {
         self.ask(request).unwrap().invariant
     }
 
+    /// Takes the last change back, in the project of this world.
+    pub fn undo(&mut self) -> Result<Vec<Invariant>, EngineError> {
+        let cwd = self.root.clone();
+        self.ask(Undo {
+            cwd,
+            project: None,
+            expect: None,
+        })
+    }
+
+    /// Does it again.
+    pub fn redo(&mut self) -> Result<Vec<Invariant>, EngineError> {
+        let cwd = self.root.clone();
+        self.ask(Redo {
+            cwd,
+            project: None,
+            expect: None,
+        })
+    }
+
     pub fn add_plain(&mut self, scope: Scope, text: &str) -> Invariant {
         self.add(NewInvariant::plain(scope, text))
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{DecisionKind, EventKind, Phase, PhaseState, ViolationStatus};
+use crate::model::{DecisionKind, EventKind, Phase, PhaseState, PlanChange, ViolationStatus};
 
 fn enforce(w: &mut World, plan: PlanId, violated: &Invariant, response: &str) {
     let call = Enforce {
@@ -23,6 +23,43 @@ fn event_names(w: &mut World) -> Vec<&'static str> {
         })
         .unwrap();
     events.iter().map(|e| e.kind.name()).collect()
+}
+
+fn plan_changes(w: &mut World) -> Vec<PlanChange> {
+    let all = Events {
+        since: 0,
+        limit: 10_000,
+    };
+    let events = w.ask(all).unwrap().into_iter();
+    let changes = events.filter_map(|event| match event.kind {
+        EventKind::PlanChanged { change, .. } => Some(change),
+        _ => None,
+    });
+    changes.collect()
+}
+
+#[test]
+fn what_cannot_be_reconciled_blocks_by_a_fault_until_it_can() {
+    let mut w = World::new();
+    let plan = w.use_plan("local/work").id;
+    let transition = Transition::StartStrategize;
+    fs::write(w.root.join("invar.toml"), "[[invariants]]\nno = 1\n").unwrap();
+    w.transition(plan, transition).unwrap_err();
+    let blocked = w.plan(plan);
+    assert_eq!(blocked.state, PhaseState::Blocked);
+    let fault = blocked.fault.unwrap();
+    assert!(
+        fault.starts_with("not all invariants can be loaded: ") && fault.contains("unknown field"),
+        "{fault}"
+    );
+    assert_eq!(
+        plan_changes(&mut w),
+        [PlanChange::Blocked { transition }],
+        "and not as one that may go on"
+    );
+    fs::write(w.root.join("invar.toml"), "").unwrap();
+    w.transition(plan, transition).unwrap();
+    assert_eq!(w.plan(plan).fault, None);
 }
 
 #[test]
@@ -140,6 +177,13 @@ fn an_open_violation_blocks_until_it_is_corrected() {
         "reconciled again by itself"
     );
     assert!(event_names(&mut w).contains(&"CORRECTION_APPLIED"));
+    let changes = plan_changes(&mut w);
+    assert_eq!(
+        changes.last(),
+        Some(&PlanChange::Unblocked {
+            transition: Transition::ExecutePlan
+        })
+    );
     w.transition(plan, Transition::ExecutePlan).unwrap();
     assert_eq!(w.plan(plan).phase, Phase::Execute);
     assert_eq!(w.plan(plan).blocked, None);

@@ -46,7 +46,7 @@ async fn both_ways_in_answer_the_same_and_hear_of_each_other() {
             let Some(Notice::Event(event)) = heard.notices.recv().await else {
                 panic!()
             };
-            let crate::model::EventKind::InvariantAdded { invariant } = &event.kind else {
+            let crate::model::EventKind::InvariantAdded { invariant, .. } = &event.kind else {
                 panic!("{event:?}")
             };
             assert_eq!(invariant.text, text);
@@ -235,7 +235,7 @@ async fn a_project_file_is_read_again_without_anyone_asking() {
         let Some(Notice::Event(event)) = heard.notices.recv().await else {
             panic!()
         };
-        if let crate::model::EventKind::InvariantEdited { invariant } = &event.kind
+        if let crate::model::EventKind::InvariantEdited { invariant, .. } = &event.kind
             && invariant.text == "another"
         {
             break;

@@ -292,6 +292,9 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
             if let Some(reason) = &plan.halt_reason {
                 field(&mut lines, theme, "halted", reason);
             }
+            if let Some(fault) = &plan.fault {
+                field(&mut lines, theme, "blocked", fault);
+            }
             for id in &plan.violated_ids {
                 let text = model
                     .state
