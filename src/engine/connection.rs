@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use crate::{
         host::Host,
-        requests::{Ping, Undo},
+        requests::{Ping, Remove},
         tests::World,
     };
 
@@ -408,12 +408,17 @@ mod tests {
             .unwrap();
         let pid = Some(stranger.id());
         let anyone = admit(&handle, &Ping {}.into(), pid).await;
-        let mut people = admit(&handle, &Undo {}.into(), pid).await;
+        let mut people = admit(&handle, &Remove { id: "none".into() }.into(), pid).await;
         // The child's environment is its own only once it runs its program.
         while cfg!(target_os = "linux") && people.is_ok() {
-            people = admit(&handle, &Undo {}.into(), pid).await;
+            people = admit(&handle, &Remove { id: "none".into() }.into(), pid).await;
         }
-        let own = admit(&handle, &Undo {}.into(), Some(std::process::id())).await;
+        let own = admit(
+            &handle,
+            &Remove { id: "none".into() }.into(),
+            Some(std::process::id()),
+        )
+        .await;
         stranger.kill().unwrap();
         stranger.wait().unwrap();
         anyone.unwrap();
