@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{self, Read},
     os::unix::fs::OpenOptionsExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::{
-    Call, EngineError, Locations,
+    Call, Config, EngineError, Locations,
     ask::{Ask, Decider, Outcome},
     config::JudgeConfig,
-    disk::{Disk, Watch},
+    disk::{Changed, Disk, Watch},
     handle::EngineHandle,
     judge::{self, JudgeJob},
     notices::{Notice, Teller},
@@ -48,6 +48,8 @@ pub(super) enum Msg {
     },
     /// Project files have changed.
     Files(Vec<FileReading>),
+    /// The configuration was read again; or why it cannot be used.
+    Configured(Result<Box<Config>, String>),
     Subscribe {
         teller: Teller,
         reply: oneshot::Sender<Result<Box<Snapshot>, EngineError>>,
@@ -177,7 +179,11 @@ impl Drop for Host {
 fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter: &AtomicU64) {
     let mut subscribers: Vec<Teller> = Vec::new();
     let permits = Arc::new(Semaphore::new(JUDGES));
-    let mut watch = Watched::start(Arc::clone(engine.disk()), wake.clone());
+    let mut watch = Watched::start(
+        Arc::clone(engine.disk()),
+        &engine.locations().config,
+        wake.clone(),
+    );
     for project in engine.core().state().projects.values() {
         watch.add(&project.roots);
     }
@@ -222,14 +228,30 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(disk: Arc<Disk>, engine: Sender<Msg>) -> Self {
+    fn start(disk: Arc<Disk>, config: &Path, engine: Sender<Msg>) -> Self {
         let looks = Arc::clone(&disk);
-        let watch = Watch::new(move || {
-            looks.look_at_files(None, |readings| {
+        let file = config.to_owned();
+        let before = Mutex::new(fs::read(config).unwrap_or_default());
+        let watch = Watch::new(config, move |changed| match changed {
+            Changed::ProjectFile => looks.look_at_files(None, |readings| {
                 if !readings.is_empty() {
                     let _ = engine.send(Msg::Files(readings));
                 }
-            });
+            }),
+            Changed::Configuration => {
+                let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
+                let now = fs::read(&file);
+                // An editor empties a file before it writes it.
+                let being_written = now.as_ref().is_ok_and(Vec::is_empty);
+                let now = now.unwrap_or_default();
+                if *before == now || being_written {
+                    return;
+                }
+                *before = now;
+                let config = Config::load(&file).map(Box::new);
+                let config = config.map_err(|error| error.to_string());
+                let _ = engine.send(Msg::Configured(config));
+            }
         });
         Self { watch, disk }
     }
@@ -314,6 +336,7 @@ fn work(
                 replies.push(reply);
             }
             Msg::Files(readings) => engine.files_read(readings),
+            Msg::Configured(config) => engine.configure(config),
             Msg::Subscribe { teller, reply } => newcomers.push((teller, reply)),
             Msg::Judged(check) => judged.push(*check),
             Msg::Stop => stop = true,
