@@ -156,6 +156,19 @@ fn row(event: &Event) -> Option<StreamRow> {
             text.clone(),
             String::new(),
         ),
+        EventKind::ConfigurationRead { fault } => {
+            let (tone, why) = match fault {
+                None => (Tone::Good, "in force from now on".to_owned()),
+                Some(fault) => (Tone::Bad, format!("not used: {fault}")),
+            };
+            make(
+                tone,
+                "config",
+                "the configuration was changed".into(),
+                why,
+                String::new(),
+            )
+        }
         EventKind::PlanChanged { plan, change } => {
             let subject = format!("plan {short}");
             match change {

@@ -22,9 +22,9 @@ use crate::{
     engine::{
         self, Config, Locations,
         client::Connection,
-        requests::{Assents, AssentsDelegated, HookCall, HookEvent, HookReply},
+        requests::{AssentsDelegated, HookCall, HookEvent, HookReply, StillWaiting},
     },
-    model::{AssentId, Verdict, VerdictKind},
+    model::{Verdict, VerdictKind},
 };
 
 /// Well inside the time that `install` gives the hook.
@@ -206,11 +206,11 @@ fn await_person(
     let until = deadline.checked_sub(SPARE).unwrap_or(deadline);
     while reply.attended && Instant::now() < until {
         std::thread::sleep(POLL);
-        let Ok(Ok(all)) = engine.ask(Assents { plan: None }, deadline) else {
+        let ids = reply.waiting.clone();
+        let Ok(Ok(waiting)) = engine.ask(StillWaiting { ids }, deadline) else {
             break;
         };
-        let waits = |id: &AssentId| all.iter().any(|a| a.id == *id && a.is_waiting());
-        if reply.waiting.iter().any(waits) {
+        if !waiting.is_empty() {
             continue;
         }
         let Ok(Ok(again)) = engine.ask(call.clone(), deadline) else {

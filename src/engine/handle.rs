@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    io,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -17,31 +18,22 @@ use super::{
     ask::{self, Ask, Decider, Outcome},
     disk::Disk,
     host::Msg,
+    notices::{self, Notice, Notices, Teller},
+    peer,
     project_file::FileReading,
     protocol::{ClientLine, EngineLine, PROTOCOL},
     requests::{Snapshot, TakeSnapshot, reply_to},
     writer::Answer,
 };
-use crate::model::Event;
 
 /// How many notices wait for a subscriber before the next ones are counted instead of kept.
 pub const NOTICES: usize = 4096;
-
-/// What a subscriber is told.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
-    Event(Arc<Event>),
-    /// So many events did not fit; ask for a snapshot.
-    Lagged {
-        missed: u64,
-    },
-}
 
 /// A subscription: the state at its start and everything after. It ends with its engine.
 #[derive(Debug)]
 pub struct Subscription {
     pub snapshot: Box<Snapshot>,
-    pub notices: mpsc::Receiver<Notice>,
+    pub notices: Notices,
 }
 
 /// A reference to an engine; cheap to clone.
@@ -67,12 +59,22 @@ impl EngineHandle {
     /// Connects to the engine that listens at `socket`.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// Nobody listens there, or another user does.
     pub async fn connect(socket: &Path) -> Result<Self, EngineError> {
-        let stream = UnixStream::connect(socket).await.map_err(|e| {
+        let fail = |e: io::Error| {
             EngineError::Busy(format!("no engine answers at {}: {e}", socket.display()))
-        })?;
-        Ok(Self(Inner::Remote(Arc::new(Remote::start(stream)))))
+        };
+        let stream = UnixStream::connect(socket).await.map_err(fail)?;
+        let uid = stream.peer_cred().map_err(fail)?.uid();
+        match peer::is_ours(uid) {
+            true => Ok(Self::over(stream)),
+            false => Err(fail(peer::not_ours(uid))),
+        }
+    }
+
+    /// Speaks with the engine at the other end of `stream`.
+    pub(super) fn over(stream: UnixStream) -> Self {
+        Self(Inner::Remote(Arc::new(Remote::start(stream))))
     }
 
     /// Asks, and waits for the reply.
@@ -91,23 +93,33 @@ impl EngineHandle {
         self.call(call).await.map(drop)
     }
 
-    /// Passes a call on that came from another process.
-    pub(super) async fn call(&self, call: Call) -> Answer {
+    async fn call(&self, call: Call) -> Answer {
+        self.begin(call).await?.answer().await
+    }
+
+    /// Hands a call over. Calls that are handed over one after the other are worked on in that
+    /// order, though none of them needs to be answered before the next is handed over.
+    ///
+    /// # Errors
+    /// The engine went away, or cannot take the call up.
+    pub(super) async fn begin(&self, call: Call) -> Result<Pending, EngineError> {
         match &self.0 {
             Inner::Local(sender, disk) => {
                 let (mut way, disk) = (Way(sender.clone()), Arc::clone(disk));
                 if !disk.is_asked_by(&call) {
-                    return way.ask_at_once(call).await;
+                    return Ok(Pending::of(way.ask_at_once(call).await));
                 }
-                // Whoever waits for the disk waits on a thread of its own.
+                // Whoever waits for the disk waits on a thread of its own. What comes next is
+                // handed over after it: it may depend on what this one does.
                 let asked = tokio::task::spawn_blocking(move || ask::ask(&disk, call, &mut way));
-                asked.await.unwrap_or_else(|error| {
+                let answer = asked.await.unwrap_or_else(|error| {
                     let text =
                         format!("the call was not asked to its end ({error}); please report it");
                     Err(EngineError::Failed(text))
-                })
+                });
+                Ok(Pending::of(answer))
             }
-            Inner::Remote(remote) => remote.call(call, None).await,
+            Inner::Remote(remote) => remote.send(call, None).await,
         }
     }
 
@@ -116,18 +128,18 @@ impl EngineHandle {
     /// # Errors
     /// The engine went away.
     pub async fn subscribe(&self) -> Result<Subscription, EngineError> {
-        let (sender, notices) = mpsc::channel(NOTICES);
+        let (teller, notices) = notices::queue(NOTICES);
         let snapshot = match &self.0 {
             Inner::Local(engine, _) => {
                 let (reply, answer) = oneshot::channel();
                 engine
-                    .send(Msg::Subscribe { sender, reply })
+                    .send(Msg::Subscribe { teller, reply })
                     .map_err(|_| gone())?;
                 answer.await.map_err(|_| gone())??
             }
             Inner::Remote(remote) => {
-                let answer = remote.call(TakeSnapshot {}.into(), Some(sender)).await;
-                Box::new(reply_to::<TakeSnapshot>(answer)?)
+                let mut asked = remote.send(TakeSnapshot {}.into(), Some(teller)).await?;
+                Box::new(reply_to::<TakeSnapshot>(asked.answer().await)?)
             }
         };
         Ok(Subscription { snapshot, notices })
@@ -168,6 +180,24 @@ impl Decider for Way {
     }
 }
 
+/// A call that was handed over.
+pub(super) struct Pending(oneshot::Receiver<Answer>);
+
+impl Pending {
+    /// One that is answered already.
+    fn of(answer: Answer) -> Self {
+        let (reply, pending) = oneshot::channel();
+        // The receiver is right here.
+        let _ = reply.send(answer);
+        Self(pending)
+    }
+
+    /// Waits for the answer. Nothing is lost when the future is dropped before.
+    pub(super) async fn answer(&mut self) -> Answer {
+        (&mut self.0).await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
 /// The client's end of a socket.
 struct Remote {
     lines: mpsc::Sender<String>,
@@ -178,8 +208,9 @@ struct Remote {
 struct Waiting {
     next_id: u64,
     answers: HashMap<u64, oneshot::Sender<Answer>>,
-    subscriber: Option<mpsc::Sender<Notice>>,
-    closed: bool,
+    subscriber: Option<Teller>,
+    /// Why nothing can be asked any more.
+    closed: Option<EngineError>,
 }
 
 impl Remote {
@@ -197,47 +228,29 @@ impl Remote {
         let shared = Arc::clone(&waiting);
         tokio::spawn(async move {
             let mut read = BufReader::new(read).lines();
+            let mut ended = gone();
             while let Ok(Some(line)) = read.next_line().await {
-                let Ok(response) = serde_json::from_str::<EngineLine>(&line) else {
-                    break;
-                };
-                let notice = match response {
-                    EngineLine::Ok { id, reply } => {
-                        settle(&shared, id, Ok(reply));
-                        continue;
+                match EngineLine::read(&line) {
+                    Ok(line) => lock(&shared).take(line),
+                    // Whoever waits is told why, and nobody asks this engine again.
+                    Err(error) => {
+                        ended = error;
+                        break;
                     }
-                    // The engine did not understand a line, and cannot say which.
-                    EngineLine::Err { id: 0, .. } => break,
-                    EngineLine::Err { id, error } => {
-                        settle(&shared, id, Err(error));
-                        continue;
-                    }
-                    EngineLine::Event { event } => Notice::Event(Arc::from(event)),
-                    EngineLine::Lagged { missed } => Notice::Lagged { missed },
-                };
-                let subscriber = lock(&shared).subscriber.clone();
-                if let Some(subscriber) = subscriber
-                    && subscriber.send(notice).await.is_err()
-                {
-                    lock(&shared).subscriber = None;
                 }
             }
-            // Dropping the senders tells everyone who waits that the engine is gone.
-            let mut waiting = lock(&shared);
-            waiting.closed = true;
-            waiting.answers.clear();
-            waiting.subscriber = None;
+            lock(&shared).close(ended);
         });
         Self { lines, waiting }
     }
 
-    async fn call(&self, call: Call, subscriber: Option<mpsc::Sender<Notice>>) -> Answer {
+    async fn send(&self, call: Call, subscriber: Option<Teller>) -> Result<Pending, EngineError> {
         let (sender, answer) = oneshot::channel();
         let subscribe = subscriber.is_some();
         let id = {
             let mut waiting = lock(&self.waiting);
-            if waiting.closed {
-                return Err(gone());
+            if let Some(why) = &waiting.closed {
+                return Err(why.clone());
             }
             waiting.next_id += 1;
             let id = waiting.next_id;
@@ -256,8 +269,11 @@ impl Remote {
         let mut line = serde_json::to_string(&line)
             .map_err(|e| EngineError::Failed(format!("a call could not be encoded: {e}")))?;
         line.push('\n');
-        self.lines.send(line).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        if self.lines.send(line).await.is_err() {
+            let why = lock(&self.waiting).closed.clone();
+            return Err(why.unwrap_or_else(gone));
+        }
+        Ok(Pending(answer))
     }
 }
 
@@ -265,9 +281,39 @@ fn lock(waiting: &Mutex<Waiting>) -> std::sync::MutexGuard<'_, Waiting> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn settle(waiting: &Mutex<Waiting>, id: u64, answer: Answer) {
-    if let Some(sender) = lock(waiting).answers.remove(&id) {
-        // A caller that gave up waiting is no fault.
-        let _ = sender.send(answer);
+impl Waiting {
+    /// Gives a line to whom it is for. Never waits: whoever waits for an answer may be the
+    /// subscriber, and both come over the same connection.
+    fn take(&mut self, line: EngineLine) {
+        match line {
+            EngineLine::Ok { id, reply } => self.settle(id, Ok(reply)),
+            EngineLine::Err { id, error, .. } => self.settle(id, Err(error)),
+            EngineLine::Event { event } => self.tell(Notice::Event(Arc::from(event))),
+            EngineLine::Lagged { missed } => self.tell(Notice::Lagged { missed }),
+        }
+    }
+
+    fn settle(&mut self, id: u64, answer: Answer) {
+        if let Some(sender) = self.answers.remove(&id) {
+            // A caller that gave up waiting is no fault.
+            let _ = sender.send(answer);
+        }
+    }
+
+    fn tell(&mut self, notice: Notice) {
+        if let Some(teller) = &self.subscriber
+            && teller.tell(notice).is_err()
+        {
+            self.subscriber = None;
+        }
+    }
+
+    /// Tells everyone who waits that nothing more will come, and why.
+    fn close(&mut self, why: EngineError) {
+        for (_, sender) in self.answers.drain() {
+            let _ = sender.send(Err(why.clone()));
+        }
+        self.subscriber = None;
+        self.closed = Some(why);
     }
 }

@@ -2,8 +2,10 @@
 //! it. What has queued up is written in one transaction.
 
 use std::{
-    fs, io,
-    path::PathBuf,
+    fs,
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -13,16 +15,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::{
-    Call, EngineError, Locations,
+    Call, Config, EngineError, Locations,
     ask::{Ask, Decider, Outcome},
     config::JudgeConfig,
-    disk::{Disk, Watch},
-    handle::{EngineHandle, Notice},
+    disk::{Changed, Disk, Watch},
+    handle::EngineHandle,
     judge::{self, JudgeJob},
+    notices::{Notice, Teller},
     project_file::FileReading,
     requests::Snapshot,
     socket,
@@ -44,14 +48,19 @@ pub(super) enum Msg {
     },
     /// Project files have changed.
     Files(Vec<FileReading>),
+    /// The configuration was read again; or why it cannot be used.
+    Configured(Result<Box<Config>, String>),
     Subscribe {
-        sender: mpsc::Sender<Notice>,
+        teller: Teller,
         reply: oneshot::Sender<Result<Box<Snapshot>, EngineError>>,
     },
     /// A judge has answered.
     Judged(Box<JudgeCheck>),
     Stop,
 }
+
+/// The longest owner file that is read.
+const LONGEST_OWNER: u64 = 4096;
 
 /// Who hosts the engine of a store; written beside it for others to find.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,9 +70,20 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Reads who hosts the engine, if anyone says so.
+    /// Reads who hosts the engine, if anyone says so. What lies there but is no small file is
+    /// not read: a pipe would hold its reader for ever, and a device has no end.
     pub fn read(locations: &Locations) -> Option<Self> {
-        let text = fs::read(locations.owner_file()).ok()?;
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
+            .open(locations.owner_file())
+            .ok()?;
+        let found = file.metadata().ok()?;
+        if !found.is_file() || found.len() > LONGEST_OWNER {
+            return None;
+        }
+        let mut text = Vec::new();
+        file.take(LONGEST_OWNER).read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -156,42 +176,14 @@ impl Drop for Host {
     }
 }
 
-struct Subscriber {
-    sender: mpsc::Sender<Notice>,
-    missed: u64,
-}
-
-impl Subscriber {
-    /// Hands over a notice or counts it; false when nobody listens any more.
-    fn tell(&mut self, event: &Arc<Event>) -> bool {
-        use mpsc::error::TrySendError;
-        if self.missed > 0 {
-            match self.sender.try_send(Notice::Lagged {
-                missed: self.missed,
-            }) {
-                Ok(()) => self.missed = 0,
-                Err(TrySendError::Full(_)) => {
-                    self.missed += 1;
-                    return true;
-                }
-                Err(TrySendError::Closed(_)) => return false,
-            }
-        }
-        match self.sender.try_send(Notice::Event(Arc::clone(event))) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_)) => {
-                self.missed += 1;
-                true
-            }
-            Err(TrySendError::Closed(_)) => false,
-        }
-    }
-}
-
 fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter: &AtomicU64) {
-    let mut subscribers: Vec<Subscriber> = Vec::new();
+    let mut subscribers: Vec<Teller> = Vec::new();
     let permits = Arc::new(Semaphore::new(JUDGES));
-    let mut watch = Watched::start(Arc::clone(engine.disk()), wake.clone());
+    let mut watch = Watched::start(
+        Arc::clone(engine.disk()),
+        &engine.locations().config,
+        wake.clone(),
+    );
     for project in engine.core().state().projects.values() {
         watch.add(&project.roots);
     }
@@ -236,14 +228,30 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(disk: Arc<Disk>, engine: Sender<Msg>) -> Self {
+    fn start(disk: Arc<Disk>, config: &Path, engine: Sender<Msg>) -> Self {
         let looks = Arc::clone(&disk);
-        let watch = Watch::new(move || {
-            looks.look_at_files(None, |readings| {
+        let file = config.to_owned();
+        let before = Mutex::new(fs::read(config).unwrap_or_default());
+        let watch = Watch::new(config, move |changed| match changed {
+            Changed::ProjectFile => looks.look_at_files(None, |readings| {
                 if !readings.is_empty() {
                     let _ = engine.send(Msg::Files(readings));
                 }
-            });
+            }),
+            Changed::Configuration => {
+                let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
+                let now = fs::read(&file);
+                // An editor empties a file before it writes it.
+                let being_written = now.as_ref().is_ok_and(Vec::is_empty);
+                let now = now.unwrap_or_default();
+                if *before == now || being_written {
+                    return;
+                }
+                *before = now;
+                let config = Config::load(&file).map(Box::new);
+                let config = config.map_err(|error| error.to_string());
+                let _ = engine.send(Msg::Configured(config));
+            }
         });
         Self { watch, disk }
     }
@@ -313,7 +321,7 @@ fn make_check(job: JudgeJob, config: JudgeConfig, answer: Sender<Msg>, permits: 
 fn work(
     engine: &mut Engine,
     batch: Vec<Msg>,
-    subscribers: &mut Vec<Subscriber>,
+    subscribers: &mut Vec<Teller>,
     watch: &mut Watched,
 ) -> bool {
     let mut asked = Vec::new();
@@ -328,7 +336,8 @@ fn work(
                 replies.push(reply);
             }
             Msg::Files(readings) => engine.files_read(readings),
-            Msg::Subscribe { sender, reply } => newcomers.push((sender, reply)),
+            Msg::Configured(config) => engine.configure(config),
+            Msg::Subscribe { teller, reply } => newcomers.push((teller, reply)),
             Msg::Judged(check) => judged.push(*check),
             Msg::Stop => stop = true,
         }
@@ -351,29 +360,29 @@ fn work(
         let snapshot = engine.snapshot();
         // Those who are there already are told what the snapshot made durable.
         publish_flushed(engine, subscribers, watch);
-        for (sender, reply) in newcomers {
+        for (teller, reply) in newcomers {
             let welcome = snapshot.is_ok();
             if reply.send(snapshot.clone()).is_ok() && welcome {
-                subscribers.push(Subscriber { sender, missed: 0 });
+                subscribers.push(teller);
             }
         }
     }
     stop
 }
 
-fn publish_flushed(engine: &mut Engine, subscribers: &mut Vec<Subscriber>, watch: &mut Watched) {
+fn publish_flushed(engine: &mut Engine, subscribers: &mut Vec<Teller>, watch: &mut Watched) {
     match engine.flush() {
         Ok(events) => publish(events, subscribers, watch),
         Err(error) => tracing::error!(%error, "allowed attempts could not be recorded"),
     }
 }
 
-fn publish(events: Vec<Event>, subscribers: &mut Vec<Subscriber>, watch: &mut Watched) {
+fn publish(events: Vec<Event>, subscribers: &mut Vec<Teller>, watch: &mut Watched) {
     for event in events {
         if let EventKind::ProjectBound { project } = &event.kind {
             watch.add(&project.roots);
         }
         let event = Arc::new(event);
-        subscribers.retain_mut(|s| s.tell(&event));
+        subscribers.retain(|s| s.tell(Notice::Event(Arc::clone(&event))).is_ok());
     }
 }

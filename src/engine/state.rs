@@ -31,6 +31,7 @@ pub fn is_notable(kind: &EventKind) -> bool {
         | EventKind::CorrectionApplied { .. }
         | EventKind::ChangeFound { .. }
         | EventKind::ChangeNotAttributed { .. }
+        | EventKind::ConfigurationRead { .. }
         | EventKind::AssentChanged { .. }
         | EventKind::JudgeChecked { .. } => true,
         _ => false,
@@ -147,6 +148,7 @@ impl State {
             checks: self.judging.recent(),
             journal: self.journal.entries().to_vec(),
             restores: false,
+            config_fault: None,
             judge_bounds: None,
             breaches: self.breaches,
             built_in,
@@ -267,7 +269,9 @@ impl State {
                 session.running.retain(|r| r.background || !ended(r));
                 vec![Row::Session(session.clone())]
             }
-            EventKind::ChangeNotAttributed { .. } => Vec::new(),
+            EventKind::ChangeNotAttributed { .. } | EventKind::ConfigurationRead { .. } => {
+                Vec::new()
+            }
             EventKind::InvariantViolated { violation, .. }
             | EventKind::CorrectionApplied { violation, .. } => {
                 self.violations.insert(violation.id, violation.clone());

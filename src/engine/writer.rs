@@ -246,6 +246,22 @@ impl Engine {
         (answers.given, std::mem::take(&mut self.durable))
     }
 
+    /// Works by another configuration from now on, or says why it cannot; what was read before
+    /// then stays in force.
+    pub(crate) fn configure(&mut self, config: Result<Box<Config>, String>) {
+        let mut batch = Batch::default();
+        if let Ok(config) = &config {
+            self.disk.configure(config);
+        }
+        at_once(&Facts::default(), &mut batch, |step| {
+            self.core.configure(config, step);
+        });
+        self.put_off(batch);
+        if let Err(error) = self.write() {
+            tracing::error!(%error, "a change of the configuration could not be recorded");
+        }
+    }
+
     /// Asks one call on this thread, and makes it durable.
     ///
     /// # Errors

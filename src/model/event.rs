@@ -127,6 +127,12 @@ pub enum EventKind {
         text: String,
         invariant_id: InvariantId,
     },
+    /// The configuration was read again while the engine ran.
+    ConfigurationRead {
+        /// Why it cannot be used, with line and column; what was read before stays in force.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<String>,
+    },
     /// One per invariant whose violation stands at a reconciliation or is reported.
     InvariantViolated {
         plan_id: PlanId,
@@ -193,6 +199,7 @@ impl EventKind {
             Self::ChangeFound { .. } => "CHANGE_FOUND",
             Self::CommandEnded { .. } => "COMMAND_ENDED",
             Self::ChangeNotAttributed { .. } => "CHANGE_NOT_ATTRIBUTED",
+            Self::ConfigurationRead { .. } => "CONFIGURATION_READ",
             Self::InvariantViolated { .. } => "INVARIANT_VIOLATED",
             Self::InvariantEnforced { .. } => "INVARIANT_ENFORCED",
             Self::InvariantReconciled { .. } => "INVARIANT_RECONCILED",

@@ -285,6 +285,10 @@ fn event_line(event: &Event) -> String {
         EventKind::ChangeNotAttributed { path, text, .. } => {
             format!("{path} breaks \"{text}\"; no agent's command ran then")
         }
+        EventKind::ConfigurationRead { fault: None } => "read again, and in force".to_owned(),
+        EventKind::ConfigurationRead { fault: Some(fault) } => {
+            format!("not used, so that what was read before stays in force: {fault}")
+        }
         EventKind::JudgeChecked { check } => {
             let outcome = match check.outcome {
                 CheckOutcome::Holds => "holds",

@@ -153,7 +153,7 @@ impl Core {
     }
 
     /// The questions of a plan, or of all plans.
-    pub(crate) fn assents(
+    pub(super) fn assents(
         &self,
         plan: Option<PlanRef>,
         here: &Path,
@@ -164,8 +164,14 @@ impl Core {
         Ok(wanted.cloned().collect())
     }
 
+    /// Those of the questions that nobody has answered yet.
+    pub(super) fn still_waiting(&self, mut ids: Vec<AssentId>) -> Vec<AssentId> {
+        ids.retain(|id| self.state.assents.get(id).is_some_and(Assent::is_waiting));
+        ids
+    }
+
     /// Takes in a person's answer. The same question may be answered again until it is used.
-    pub(crate) fn answer_assent(
+    pub(super) fn answer_assent(
         &mut self,
         id: &str,
         by: String,
@@ -209,7 +215,7 @@ impl Core {
     }
 
     /// The agent asks by its own prompt: nobody has to answer here.
-    pub(crate) fn delegate_assents(&mut self, ids: &[AssentId], step: &mut Step<'_>) {
+    pub(super) fn delegate_assents(&mut self, ids: &[AssentId], step: &mut Step<'_>) {
         for id in ids {
             let Some(mut assent) = self
                 .state

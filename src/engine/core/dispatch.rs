@@ -8,7 +8,7 @@ use super::{
             AssentsDelegated, Check, Edit, Effective, Enforce, Explain, Findings, HookCall, Import,
             List, PlanCancel, PlanList, PlanResume, PlanShow, PlanTransition, PlanUse, ProjectBind,
             ProjectList, ProjectOf, PutBack, Redo, Remove, Replay, Request, Resolve, Restore, Show,
-            Strikes, TakeSnapshot, TreeState, Undo, Violations,
+            StillWaiting, Strikes, TakeSnapshot, TreeState, Undo, Violations,
         },
         step::{Step, Stop},
     },
@@ -131,6 +131,7 @@ impl Core {
             }
 
             Call::Assents(r) => Ok(Assents::into_reply(self.assents(r.plan, here)?)),
+            Call::StillWaiting(r) => Ok(StillWaiting::into_reply(self.still_waiting(r.ids))),
             Call::AssentAnswer(r) => {
                 let assent = self.answer_assent(&r.id, r.by, r.answer, step);
                 Ok(AssentAnswer::into_reply(assent?))

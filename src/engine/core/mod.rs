@@ -69,6 +69,8 @@ pub struct Core {
     reconcile_seconds: u32,
     /// Files that were found changed are put back.
     restores: bool,
+    /// Why the configuration as it stands now cannot be used.
+    config_fault: Option<String>,
     files: KnownFiles,
     announced: Announced,
     untold: Untold,
@@ -94,6 +96,7 @@ impl Core {
             remedy: config.remedy.on_invariant_breach,
             reconcile_seconds: config.engine.reconcile_seconds,
             restores: config.tree.restore,
+            config_fault: None,
             files: KnownFiles::default(),
             announced: Announced::default(),
             untold: Untold::new(),
@@ -110,6 +113,20 @@ impl Core {
     #[cfg(test)]
     pub(crate) fn sets(&self) -> &Sets {
         &self.sets
+    }
+
+    /// Works by another configuration from now on, or records why it cannot; what was read
+    /// before then stays in force.
+    pub(crate) fn configure(&mut self, config: Result<Box<Config>, String>, step: &mut Step<'_>) {
+        self.config_fault = config.as_ref().err().cloned();
+        if let Ok(config) = config {
+            self.remedy = config.remedy.on_invariant_breach;
+            self.reconcile_seconds = config.engine.reconcile_seconds;
+            self.restores = config.tree.restore;
+            self.judge = config.judge;
+        }
+        let fault = self.config_fault.clone();
+        self.emit(step, EventKind::ConfigurationRead { fault });
     }
 
     /// How judges are asked.
@@ -161,6 +178,7 @@ impl Core {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             restores: self.restores,
+            config_fault: self.config_fault.clone(),
             judge_bounds: self.judge.kind.map(|_| {
                 (
                     Money::of(self.judge.plan_bound),

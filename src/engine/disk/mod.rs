@@ -11,7 +11,7 @@ mod watch;
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -35,7 +35,7 @@ use crate::{
     rules::path::inside,
 };
 
-pub(crate) use watch::Watch;
+pub(crate) use watch::{Changed, Watch};
 
 /// How long a hook waits for the first look at a large project; well inside its deadline.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
@@ -46,7 +46,8 @@ const MAX_FILES: usize = 50_000;
 /// The disk as an engine and those who ask it see it.
 #[derive(Debug)]
 pub struct Disk {
-    locator: Locator,
+    locator: RwLock<Arc<Locator>>,
+    home: PathBuf,
     trees: Arc<Trees>,
     files: ProjectFiles,
     /// Somebody looks at the project files whenever one changes.
@@ -61,13 +62,26 @@ impl Disk {
         roots: impl Iterator<Item = &'a PathBuf>,
     ) -> Self {
         let disk = Self {
-            locator: Locator::new(&locations.home, config),
+            locator: RwLock::new(Arc::new(Locator::new(&locations.home, config))),
+            home: locations.home.clone(),
             trees: Arc::new(Trees::new(locations, &config.tree)),
             files: ProjectFiles::default(),
             watched: AtomicBool::new(false),
         };
         disk.know(roots);
         disk
+    }
+
+    /// Works by another configuration from now on.
+    pub(crate) fn configure(&self, config: &Config) {
+        let locator = Arc::new(Locator::new(&self.home, config));
+        *self.locator.write().unwrap_or_else(PoisonError::into_inner) = locator;
+        self.trees.configure(&config.tree);
+    }
+
+    fn locator(&self) -> Arc<Locator> {
+        let locator = self.locator.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&locator)
     }
 
     /// Project directories whose files are looked at from now on.
@@ -103,7 +117,7 @@ impl Disk {
     pub(crate) fn is_asked_by(&self, call: &Call) -> bool {
         !matches!(
             call,
-            Call::Ping(_) | Call::AgentPids(_) | Call::AssentsDelegated(_)
+            Call::Ping(_) | Call::AgentPids(_) | Call::AssentsDelegated(_) | Call::StillWaiting(_)
         )
     }
 
@@ -119,6 +133,7 @@ impl Disk {
             root: root_at(&project_root(dir)),
             ..Facts::default()
         };
+        let locator = self.locator();
         match call {
             Call::HookCall(hook) => {
                 let root = facts.root.written.clone();
@@ -126,20 +141,20 @@ impl Disk {
             }
             Call::Explain(request) => {
                 facts.root = root_at(&request.root);
-                facts.attempts = vec![self.locator.attempt(&attempt_of(request), &request.root)];
+                facts.attempts = vec![locator.attempt(&attempt_of(request), &request.root)];
             }
             Call::Replay(request) => {
                 facts.root = root_at(&request.root);
                 let attempts = request.attempts.iter();
                 facts.attempts = attempts
-                    .map(|a| self.locator.attempt(a, &request.root))
+                    .map(|a| locator.attempt(a, &request.root))
                     .collect();
             }
             Call::Check(request) => {
                 facts.root = root_at(&request.root);
                 let (root, paths) = (&facts.root, request.paths.iter());
                 facts.paths = paths
-                    .map(|p| self.locator.path(&p.path, &root.written, root))
+                    .map(|p| locator.path(&p.path, &root.written, root))
                     .collect();
             }
             Call::Findings(request) => {
@@ -165,7 +180,8 @@ impl Disk {
             HookEvent::Ran(attempt) => (true, Some(attempt)),
             _ => (false, None),
         };
-        let located = attempt.map(|a| self.locator.attempt(a, root));
+        let locator = self.locator();
+        let located = attempt.map(|a| locator.attempt(a, root));
         let may_write = attempt.is_some_and(|a| a.may_write)
             && !located.as_ref().is_some_and(|l| l.only_reads());
         let ran = matches!(hook.what, HookEvent::Ran(_));
@@ -211,8 +227,9 @@ impl Disk {
                 }
             }
             Need::Files => {
+                let locator = self.locator();
                 for attempt in &mut facts.attempts {
-                    self.locator.list(attempt);
+                    locator.list(attempt);
                 }
             }
             Need::Looks(roots) => {
@@ -264,8 +281,9 @@ impl Disk {
             })
             .collect();
         let root = checks.root;
+        let locator = self.locator();
         let guarded = |path: &Path| {
-            let found = self.locator.path(path, &root.written, root);
+            let found = locator.path(path, &root.written, root);
             let mut broken = found.broken(checks.set, false).into_iter();
             broken.any(|i| checks.letters[i].invariant.origin != Origin::BuiltIn)
         };

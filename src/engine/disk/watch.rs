@@ -1,4 +1,4 @@
-//! Watches the project files, so that a change shows without anyone asking.
+//! Watches the project files and the configuration, so that a change shows without anyone asking.
 
 use std::{
     collections::BTreeSet,
@@ -8,6 +8,13 @@ use std::{
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::project_file;
+
+/// What may have changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changed {
+    ProjectFile,
+    Configuration,
+}
 
 /// The directories that are watched. Where one cannot be watched, all files are looked
 /// at with every call instead.
@@ -19,24 +26,43 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Starts with nothing to watch; `changed` is called, on a thread of the watcher, when a
-    /// project file may have changed.
-    pub(crate) fn new(changed: impl Fn() + Send + 'static) -> Self {
+    /// Starts with the configuration to watch; `changed` is called, on a thread of the watcher,
+    /// when that or a project file may have changed.
+    pub(crate) fn new(config: &Path, changed: impl Fn(Changed) + Send + 'static) -> Self {
+        let own = config.to_owned();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let ours = |path: &PathBuf| path.file_name().is_some_and(|n| n == project_file::NAME);
-            // An event that could not be told apart counts as well.
-            if event.map_or(true, |e| !e.kind.is_access() && e.paths.iter().any(ours)) {
-                changed();
+            let is = |path: &PathBuf| match path.file_name() {
+                Some(name) if name == project_file::NAME => Some(Changed::ProjectFile),
+                // Its folder may come and go, or be a link to where it really lies.
+                _ if own.starts_with(path) => Some(Changed::Configuration),
+                _ => None,
+            };
+            match event {
+                Ok(event) if event.kind.is_access() => {}
+                Ok(event) => {
+                    let mut what: Vec<Changed> = event.paths.iter().filter_map(is).collect();
+                    what.dedup();
+                    what.into_iter().for_each(&changed);
+                }
+                // One that could not be told apart counts as each.
+                Err(_) => {
+                    changed(Changed::ProjectFile);
+                    changed(Changed::Configuration);
+                }
             }
         });
         if let Err(error) = &watcher {
             tracing::warn!(%error, "project files are not watched");
         }
-        Self {
+        let mut watch = Self {
             watcher: watcher.ok(),
             roots: BTreeSet::new(),
             missed: false,
+        };
+        for folder in config.ancestors().skip(1).take(2) {
+            watch.add(folder);
         }
+        watch
     }
 
     /// Watches a project directory from now on. Its file may come and go, so that the folder is

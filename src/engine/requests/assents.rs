@@ -11,6 +11,12 @@ pub struct Assents {
     pub plan: Option<PlanRef>,
 }
 
+/// Which of these questions still wait for a person; a hook asks again and again while it waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StillWaiting {
+    pub ids: Vec<AssentId>,
+}
+
 /// A person answers a question; the reply is the question with the answer. The same question
 /// may be answered again until the change was made. Fails when it is not found or was used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

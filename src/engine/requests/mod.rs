@@ -22,12 +22,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::EngineError;
 use crate::{
     model::{
-        Assent, Breach, Event, Invariant, Plan, Project, ReconciliationResult, Strike, Violation,
+        Assent, AssentId, Breach, Event, Invariant, Plan, Project, ReconciliationResult, Strike,
+        Violation,
     },
     store::LogReport,
 };
 
-pub use assents::{Answer, AssentAnswer, Assents, AssentsDelegated};
+pub use assents::{Answer, AssentAnswer, Assents, AssentsDelegated, StillWaiting};
 pub use checks::{
     Asked, Check, CheckPath, Checked, Explain, ExplainWhat, Explained, Findings, FindingsReport,
     Offence, ReadEffect, Replay,
@@ -261,6 +262,7 @@ requests! {
     Decisions = "decisions" -> Vec<DecisionNode>, Anyone, May, |r| Belongs::Plan(&r.plan);
 
     Assents = "assents" -> Vec<Assent>, Anyone, May, |r| belongs_to_plan(r.plan.as_ref());
+    StillWaiting = "still_waiting" -> Vec<AssentId>, Hooks, May, |_r| Belongs::Store;
     AssentAnswer = "assent_answer" -> Assent, People, May, |_r| Belongs::Store;
     AssentsDelegated = "assents_delegated" -> (), Hooks, May, |_r| Belongs::Store;
 

@@ -54,6 +54,9 @@ pub struct Snapshot {
     /// Copies of guarded files are kept, so that they can be put back.
     #[serde(default)]
     pub restores: bool,
+    /// Why the configuration as it stands now cannot be used; what was read before is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_fault: Option<String>,
     /// The last events that a person wants to see, oldest first.
     pub recent: Vec<Event>,
 }

@@ -8,6 +8,7 @@ mod invariants;
 mod parts;
 mod plans;
 mod serving;
+mod socket;
 mod trees;
 
 use std::{

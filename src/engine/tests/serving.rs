@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     EngineHandle, Notice,
     client::Connection,
+    handle::NOTICES,
     host::Host,
     link::{Link, LinkEvent},
     open_session,
@@ -143,19 +144,20 @@ async fn a_slow_subscriber_is_told_how_much_it_missed() {
     let near = host.handle();
     let mut heard = near.subscribe().await.unwrap();
     let extra = 10;
-    for n in 0..super::super::handle::NOTICES + extra {
-        near.ask(add_call(&w, &format!("{n}"))).await.unwrap();
-    }
-    for _ in 0..super::super::handle::NOTICES {
+    let new = |n| ImportItem::New(NewInvariant::plain(Scope::Global, &format!("{n}")));
+    let items = (0..NOTICES + extra).map(new).collect();
+    near.ask(Import { items }).await.unwrap();
+    for _ in 0..NOTICES {
         assert!(matches!(heard.notices.recv().await, Some(Notice::Event(_))));
     }
-    near.ask(add_call(&w, "one more")).await.unwrap();
+    // At once, and not with the next event: there may be none for a long time.
     assert_eq!(
         heard.notices.recv().await,
         Some(Notice::Lagged {
             missed: extra as u64
         })
     );
+    near.ask(add_call(&w, "one more")).await.unwrap();
     assert!(matches!(heard.notices.recv().await, Some(Notice::Event(_))));
 }
 
@@ -267,4 +269,38 @@ async fn nonsense_on_the_socket_is_answered_and_harms_nobody() {
     }
     let pong = host.handle().ask(Ping {}).await.unwrap();
     assert_eq!(pong.pid, std::process::id());
+}
+
+#[tokio::test]
+async fn the_configuration_is_read_again_and_a_broken_one_leaves_the_last_good_one_in_force() {
+    let mut w = World::new();
+    let file = w.locations.config.clone();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[tree]\nrestore = false\n").unwrap();
+    let host = host(&mut w);
+    let near = host.handle();
+    let mut heard = near.subscribe().await.unwrap();
+    let read = async |heard: &mut crate::Subscription| loop {
+        let Some(Notice::Event(event)) = heard.notices.recv().await else {
+            panic!()
+        };
+        if let crate::model::EventKind::ConfigurationRead { fault } = &event.kind {
+            break fault.clone();
+        }
+    };
+    std::fs::write(&file, "[tree]\nrestore = true\n").unwrap();
+    assert_eq!(read(&mut heard).await, None);
+    assert!(near.ask(TakeSnapshot {}).await.unwrap().restores);
+
+    std::fs::write(&file, "[tree]\nrestore = maybe\n").unwrap();
+    let fault = read(&mut heard).await.unwrap();
+    assert!(fault.contains("line 2, column 11"), "{fault}");
+    let snapshot = near.ask(TakeSnapshot {}).await.unwrap();
+    assert!(snapshot.restores, "what was read before is in force");
+    assert_eq!(snapshot.config_fault.as_ref(), Some(&fault));
+
+    std::fs::write(&file, "[tree]\nrestore = false\n").unwrap();
+    assert_eq!(read(&mut heard).await, None);
+    let snapshot = near.ask(TakeSnapshot {}).await.unwrap();
+    assert_eq!((snapshot.restores, snapshot.config_fault), (false, None));
 }

@@ -285,6 +285,16 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
             let why = "no agent's command ran then, so that nobody is blamed";
             lines.push((why.into(), theme.text));
         }
+        EventKind::ConfigurationRead { fault } => {
+            let text = match fault {
+                None => "the configuration was read again, and is in force",
+                Some(_) => "the configuration cannot be used; what was read before stays in force",
+            };
+            lines.push((text.into(), theme.text));
+            if let Some(fault) = fault {
+                field(&mut lines, theme, "fault", fault);
+            }
+        }
         EventKind::PlanChanged { plan, .. } => {
             field(&mut lines, theme, "plan", &plan.id.to_string());
             field(&mut lines, theme, "phase", plan.phase.as_str());

@@ -10,7 +10,7 @@ use std::{
     collections::{BTreeSet, HashMap},
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
 
@@ -42,7 +42,7 @@ pub enum NotWatched {
 /// The trees of all projects at work.
 #[derive(Debug)]
 pub struct Trees {
-    config: TreeConfig,
+    config: RwLock<TreeConfig>,
     /// Where snapshots outlive the process.
     folder: PathBuf,
     trees: Mutex<HashMap<PathBuf, Arc<Tree>>>,
@@ -92,15 +92,26 @@ impl Trees {
     /// The trees of one store.
     pub fn new(locations: &Locations, config: &TreeConfig) -> Self {
         Self {
-            config: config.clone(),
+            config: RwLock::new(config.clone()),
             folder: locations.trees(),
             trees: Mutex::default(),
         }
     }
 
-    /// Whether files are put back.
-    pub fn restores(&self) -> bool {
-        self.config.restore
+    /// Works by other settings from now on.
+    pub fn configure(&self, config: &TreeConfig) {
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
+        // A greater limit, or copies that are wanted now, count at once.
+        for tree in lock(&self.trees).values() {
+            let mut inner = lock(&tree.inner);
+            inner.too_many_at = None;
+            inner.guarded = None;
+        }
+    }
+
+    fn config(&self) -> TreeConfig {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        config.clone()
     }
 
     /// Makes sure that there is a snapshot, waiting for it at most `wait`.
@@ -125,7 +136,7 @@ impl Trees {
         while inner.snapshot.is_none() {
             if inner.too_many_at.is_some() {
                 return Err(NotWatched::TooMany {
-                    limit: self.config.max_files,
+                    limit: self.config().max_files,
                 });
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -154,7 +165,7 @@ impl Trees {
         self.ensure(root, wait)?;
         let tree = self.tree(root)?;
         let mut inner = lock(&tree.inner);
-        let limit = self.config.max_files;
+        let limit = self.config().max_files;
         let Some(snapshot) = &mut inner.snapshot else {
             return Err(NotWatched::NotYet);
         };
@@ -211,11 +222,11 @@ impl Trees {
             let named = inner.named.clone();
             if let Some(snapshot) = &mut inner.snapshot {
                 // Above the limit the next look says so.
-                let _ = snapshot.name(&tree.root, &named, self.config.max_files);
+                let _ = snapshot.name(&tree.root, &named, self.config().max_files);
                 inner.dirty = true;
             }
         }
-        if self.config.restore
+        if self.config().restore
             && let Some(snapshot) = &inner.snapshot
         {
             restore::keep(&self.copies(), &tree.root, snapshot, is_guarded);
@@ -254,7 +265,7 @@ impl Trees {
     }
 
     fn tree(&self, root: &Path) -> Result<Arc<Tree>, NotWatched> {
-        if !self.config.check {
+        if !self.config().check {
             return Err(NotWatched::Off);
         }
         let mut trees = lock(&self.trees);
@@ -270,7 +281,7 @@ impl Trees {
 
     fn build(&self, tree: &Tree) {
         let named = lock(&tree.inner).named.clone();
-        let limit = self.config.max_files;
+        let limit = self.config().max_files;
         let known = self.load(&tree.root);
         let found = match known {
             Some(snapshot) => Ok((snapshot, false)),
