@@ -253,7 +253,7 @@ impl Engine {
         if let Ok(config) = &config {
             self.disk.configure(config);
         }
-        at_once(&Facts::default(), &mut batch, |step| {
+        at_once(&self.store, &Facts::default(), &mut batch, |step| {
             self.core.configure(config, step);
         });
         self.put_off(batch);
