@@ -22,7 +22,7 @@ use std::{
 
 use support::{
     history::{YEARS, folder, write},
-    process::{World, check, hold, median, memory, other_build, tell, worst},
+    process::{Line, World, check, hold, median, memory, other_build, tell, worst},
 };
 
 /// How often an engine is started.
@@ -31,6 +31,9 @@ const STARTS: usize = 5;
 /// Sessions that run from their start to their end in a store that is new, and what is in force.
 const SESSIONS: usize = 300;
 const IN_FORCE: usize = 200;
+
+/// How many edits are allowed with few invariants in force, and with many.
+const EDITS: usize = 2_000;
 
 /// How often a hook is called without an engine, and with one.
 const HOOKS: usize = 30;
@@ -55,6 +58,7 @@ fn main() {
     all &= hooks(&store);
     verify(&store);
     sessions();
+    all &= attempts();
     hold(all);
 }
 
@@ -159,10 +163,7 @@ fn verify(store: &Path) {
 
 /// What whole sessions leave behind in an engine and its store: one edit each, and the end.
 fn sessions() {
-    let world = World::new("app");
-    let list = world.base().join("invariants.toml");
-    fs::write(&list, invariants()).unwrap();
-    world.ok(&["import", list.to_str().unwrap()]);
+    let world = in_force(IN_FORCE);
     let (_, engine) = world.serve();
     let before = memory(engine.pid());
     for number in 0..SESSIONS {
@@ -194,17 +195,73 @@ fn sessions() {
     tell("  events", log["data"]["log"]["verified"].as_u64().unwrap());
 }
 
-/// A file to import, as `invar export` writes it.
-fn invariants() -> String {
+/// An edit that is allowed, over the socket, with few and with many invariants in force. What the
+/// many cost more is less than merging them would take.
+fn attempts() -> bool {
+    let few = allowed(10);
+    let many = allowed(1_000);
+    tell("an edit allowed, 10 invariants in force", few);
+    tell("an edit allowed, 1,000 invariants in force", many);
+    let more = many.saturating_sub(few);
+    check(
+        "what 1,000 in force cost more",
+        more,
+        more < Duration::from_micros(100),
+        "0.1 ms",
+    )
+}
+
+/// The median time of an edit that is allowed.
+fn allowed(invariants: usize) -> Duration {
+    let world = in_force(invariants);
+    let (_, engine) = world.serve();
+    let mut line = Line::open(&engine.socket).unwrap();
+    let mut edit = |number: usize| {
+        let (took, answer) = line.ask(&serde_json::json!({
+            "op": "hook", "agent": "claude-code", "session": "growth",
+            "project_dir": world.project,
+            "what": {
+                "event": "attempt", "tool": "Edit", "cwd": world.project,
+                "effects": [{"effect": "change", "path": format!("src/f{}.rs", number % 100)}],
+                "call": format!("toolu_{number}"),
+            },
+        }));
+        assert!(answer.contains(r#""verdict":"allow""#), "{answer}");
+        took
+    };
+    // The first one begins the plan's execution, and compiles what is in force.
+    edit(0);
+    median((1..=EDITS).map(edit).collect())
+}
+
+/// A world in which that many invariants are in force, half of them with a machine check.
+fn in_force(count: usize) -> World {
     let mut text = "version = 1\n".to_owned();
-    for number in 0..IN_FORCE {
+    for number in 0..count {
+        let (layer, sentence) = match number % 2 {
+            0 => (
+                "layer = \"plain\"".to_owned(),
+                format!("Module {number} keeps its public interface as it is"),
+            ),
+            _ => {
+                let pattern = format!("packages/p{number}/tests/**/*_{number}.py");
+                (
+                    format!("layer = \"letter\"\nuntouched = \"{pattern}\""),
+                    format!("{pattern} is untouched"),
+                )
+            }
+        };
+        // As `invar export` writes them.
         text += &format!(
             "\n[[invariants]]\nid = \"01M8XD8DQ4K8VRZ6A181Z{number:05}\"\n\
-             text = \"Module {number} keeps its public interface as it is\"\n\
-             scope = \"global\"\nsource = \"\"\nlayer = \"plain\"\nseverity = \"error\"\n\
-             non_overridable = false\nactive = true\ncreated_at = \"2026-01-05T08:00:00Z\"\n\
-             revision = 1\norigin = \"user\"\n"
+             text = \"{sentence}\"\nscope = \"global\"\nsource = \"\"\n{layer}\n\
+             severity = \"error\"\nnon_overridable = false\nactive = true\n\
+             created_at = \"2026-01-05T08:00:00Z\"\nrevision = 1\norigin = \"user\"\n"
         );
     }
-    text
+    let world = World::new("app");
+    let list = world.base().join("invariants.toml");
+    fs::write(&list, text).unwrap();
+    world.ok(&["import", list.to_str().unwrap()]);
+    world
 }

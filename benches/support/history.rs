@@ -9,7 +9,7 @@ use std::path::Path;
 use invar::{
     engine::State,
     model::{
-        Attempt, Breach, Decision, DecisionId, DecisionKind, Effect, Enforcement, Event, EventKind,
+        Attempt, Breach, Decision, DecisionId, DecisionKind, Effect, Event, EventKind, InForce,
         Invariant, InvariantId, Layer, LetterCheck, Phase, PhaseState, Plan, PlanChange, PlanId,
         ProjectName, Remedy, Running, Scope, Session, Severity, Signature, Transition, Verdict,
         VerdictKind, Violation, ViolationId, ViolationStatus,
@@ -78,6 +78,7 @@ struct History {
 
 /// Where a session stands.
 struct At {
+    project: usize,
     session: Session,
     plan: Plan,
     in_force: Vec<Invariant>,
@@ -128,7 +129,10 @@ impl History {
         let id = InvariantId(self.id());
         let invariant = Invariant::new(id, scope, layer, &text, self.now);
         self.invariants.push(invariant.clone());
-        self.emit(EventKind::InvariantAdded { invariant });
+        self.emit(EventKind::InvariantAdded {
+            invariant,
+            journal: None,
+        });
     }
 
     /// A session from its start to its end, with a plan of its own.
@@ -140,7 +144,7 @@ impl History {
             session: at.session.clone(),
         });
         at.session.told = Some("5d1f0c9a7be34c21".to_owned());
-        self.emit(EventKind::SessionStarted {
+        self.emit(EventKind::SessionChanged {
             session: at.session.clone(),
         });
         self.gate(&mut at, Transition::ExecutePlan);
@@ -180,6 +184,7 @@ impl History {
             agent: Some("claude-code".to_owned()),
             blocked: None,
             violated_ids: Vec::new(),
+            fault: None,
             halt_reason: None,
             halted_by: Vec::new(),
             resume_to: None,
@@ -206,6 +211,7 @@ impl History {
             .collect();
         self.emit(EventKind::PlanCreated { plan: plan.clone() });
         At {
+            project,
             session,
             plan,
             in_force,
@@ -219,21 +225,12 @@ impl History {
 
     /// A reconciliation that succeeds, and the phase behind it.
     fn gate(&mut self, at: &mut At, transition: Transition) {
-        let decision_id = DecisionId(self.id());
-        for invariant in &at.in_force {
-            let record = Enforcement {
-                invariant_id: invariant.id,
-                enforced: true,
-                actor_response: "checked before every attempt".to_owned(),
-                decision_id,
-            };
-            self.emit(EventKind::InvariantEnforced {
-                plan_id: at.plan.id,
-                record,
-            });
-        }
+        // As in an engine, a set is written out the first time that the store meets it.
+        let set = format!("{:032x}", at.project);
+        let is_new = !self.state.sets.contains(&set);
+        let in_force = is_new.then(|| InForce::of(at.in_force.iter()));
         let decision = Decision {
-            id: decision_id,
+            id: DecisionId(self.id()),
             plan_id: at.plan.id,
             parent: None,
             kind: DecisionKind::InvariantEnforced,
@@ -244,6 +241,7 @@ impl History {
                 at.in_force.len()
             ),
             invariant_ids: Vec::new(),
+            set: None,
         };
         self.emit(EventKind::InvariantReconciled {
             plan_id: at.plan.id,
@@ -254,6 +252,8 @@ impl History {
             conflicts_resolved: 0,
             decisions: vec![decision],
             violated_ids: Vec::new(),
+            set: Some(set),
+            in_force,
         });
         let phase = transition.target();
         at.plan.phase = phase;

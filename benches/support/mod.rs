@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each bench uses its part")]
 
-pub mod attempts;
 pub mod history;
 pub mod process;
 
@@ -10,7 +9,7 @@ use std::{path::Path, sync::Arc};
 
 use invar::{
     app::{Model, Msg, update},
-    engine::protocol::Snapshot,
+    engine::requests::Snapshot,
     model::{Invariant, InvariantId, Layer, LetterCheck, PlanId, Scope},
     rules::{
         letter::{LetterSet, PatternEnv, Place},

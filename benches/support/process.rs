@@ -239,33 +239,36 @@ impl Drop for Serving {
 /// A connection to an engine's socket: a line of JSON for each request and answer.
 pub struct Line {
     stream: BufReader<UnixStream>,
-    ping: Vec<u8>,
     answer: Vec<u8>,
 }
 
 impl Line {
     pub fn open(socket: &Path) -> Option<Self> {
         let stream = UnixStream::connect(socket).ok()?;
-        let ping = format!(r#"{{"v":{},"id":1,"call":{{"op":"ping"}}}}"#, protocol());
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Some(Self {
             stream: BufReader::new(stream),
-            ping: format!("{ping}\n").into_bytes(),
             answer: Vec::new(),
         })
     }
 
-    /// How long the engine took to answer.
-    pub fn ping(&mut self) -> Duration {
+    /// How long the engine took to answer a request, which is JSON with its name as `op`, and
+    /// the answer.
+    pub fn ask(&mut self, request: &serde_json::Value) -> (Duration, String) {
+        let line = format!("{{\"v\":{},\"id\":1,\"call\":{request}}}\n", protocol());
         self.answer.clear();
         let start = Instant::now();
-        self.stream.get_mut().write_all(&self.ping).unwrap();
+        self.stream.get_mut().write_all(line.as_bytes()).unwrap();
         self.stream.read_until(b'\n', &mut self.answer).unwrap();
         let took = start.elapsed();
-        assert!(
-            self.answer.starts_with(br#"{"line":"ok""#),
-            "the engine answered {}",
-            String::from_utf8_lossy(&self.answer)
-        );
-        took
+        let answer = String::from_utf8_lossy(&self.answer).into_owned();
+        let good = answer.starts_with(r#"{"line":"ok""#);
+        assert!(good, "the engine answered {answer:?}");
+        (took, answer)
+    }
+
+    /// How long the engine took to say that it is there.
+    pub fn ping(&mut self) -> Duration {
+        self.ask(&serde_json::json!({"op": "ping"})).0
     }
 }
