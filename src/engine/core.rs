@@ -85,7 +85,7 @@ pub(super) struct Uncheckable {
 
 impl From<Uncheckable> for EngineError {
     fn from(fault: Uncheckable) -> Self {
-        Self::Invalid(format!("invariant {}: {}", fault.invariant, fault.error))
+        Self::invalid(&fault.error).within(format!("invariant {}", fault.invariant))
     }
 }
 
@@ -312,12 +312,10 @@ impl Core {
 
             Call::HookCall(call) => Ok(HookCall::into_reply(self.hook(call, step))),
 
-            Call::History(_) | Call::Decisions(_) | Call::Events(_) | Call::LogVerify(_) => {
-                Err(EngineError::Failed(format!(
-                    "{:?} is read from the store; please report it",
-                    call.name()
-                )))
-            }
+            Call::History(_) | Call::Decisions(_) | Call::Events(_) | Call::LogVerify(_) => Err(
+                EngineError::failed(format!("{:?} is read from the store", call.name()))
+                    .hint("please report it"),
+            ),
         }
     }
 
@@ -544,14 +542,10 @@ impl Core {
     pub fn find_plan(&self, reference: &PlanRef) -> Result<&Plan, EngineError> {
         if reference.text == "@" {
             let project = self.state.project_of(&project_root(&reference.cwd));
-            return self
-                .state
-                .current_plan(&project)
-                .ok_or_else(|| EngineError::NotFound {
-                    what: "a current plan of project".into(),
-                    name: project.to_string(),
-                    hint: "make one with `invar plan use ACTION --project NAME`".into(),
-                });
+            return self.state.current_plan(&project).ok_or_else(|| {
+                EngineError::not_found("a current plan of project", &project.to_string())
+                    .hint("make one with `invar plan use ACTION --project NAME`")
+            });
         }
         let id = unique(
             "plan",
@@ -605,18 +599,16 @@ pub(super) fn unique<'a, T: std::fmt::Display + Copy + 'a>(
         .collect();
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(EngineError::NotFound {
-            what: what.into(),
-            name: text.into(),
-            hint: match wanted.len() < MIN_PREFIX {
-                true => format!("give at least {MIN_PREFIX} characters of the id; {hint}"),
-                false => hint.into(),
-            },
-        }),
-        several => Err(EngineError::NotUnique {
-            what: what.into(),
-            name: text.into(),
-            candidates: several.iter().take(4).map(ToString::to_string).collect(),
-        }),
+        [] => {
+            let mut error = EngineError::not_found(what, text);
+            if wanted.len() < MIN_PREFIX {
+                error = error.hint(format!("give at least {MIN_PREFIX} characters of the id"));
+            }
+            Err(error.hint(hint))
+        }
+        several => {
+            let candidates = several.iter().take(4).map(ToString::to_string).collect();
+            Err(EngineError::not_unique(what, text, candidates))
+        }
     }
 }

@@ -47,7 +47,7 @@ enum Inner {
 
 /// An engine that went away.
 fn gone() -> EngineError {
-    EngineError::Busy("the engine ended before it answered; try again".into())
+    EngineError::busy("the engine ended before it answered").hint("try again")
 }
 
 impl EngineHandle {
@@ -61,7 +61,7 @@ impl EngineHandle {
     /// Nobody listens there, or another user does.
     pub async fn connect(socket: &Path) -> Result<Self, EngineError> {
         let fail = |e: io::Error| {
-            EngineError::Busy(format!("no engine answers at {}: {e}", socket.display()))
+            EngineError::busy(format!("no engine answers at {}", socket.display())).caused_by(e)
         };
         let stream = UnixStream::connect(socket).await.map_err(fail)?;
         let uid = stream.peer_cred().map_err(fail)?.uid();
@@ -182,10 +182,11 @@ async fn look_first(
         need => tokio::task::spawn_blocking(move || prepare::prepare(&trees, &need)),
     };
     match looked.await {
-        Ok(done) => done.map_err(|e| EngineError::Busy(e.to_string())),
-        Err(error) => Err(EngineError::Failed(format!(
-            "the project's files could not be looked at ({error}); please report it"
-        ))),
+        Ok(done) => Ok(done?),
+        Err(error) => Err(EngineError::failed(format!(
+            "the project's files could not be looked at ({error})"
+        ))
+        .hint("please report it")),
     }
 }
 
@@ -258,7 +259,7 @@ impl Remote {
             call,
         };
         let mut line = serde_json::to_string(&line)
-            .map_err(|e| EngineError::Failed(format!("a call could not be encoded: {e}")))?;
+            .map_err(|e| EngineError::failed("a call could not be encoded").caused_by(e))?;
         line.push('\n');
         if self.lines.send(line).await.is_err() {
             let why = lock(&self.waiting).closed.clone();

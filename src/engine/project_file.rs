@@ -180,7 +180,7 @@ pub fn change(
 ) -> Result<(), EngineError> {
     let path = root.join(NAME);
     let fail = |what: String| {
-        EngineError::Failed(format!("{}: {what}; nothing was changed", path.display()))
+        EngineError::failed(format!("{}: {what}; nothing was changed", path.display()))
     };
     let text = fs::read_to_string(&path).map_err(|e| fail(format!("it cannot be read ({e})")))?;
     let now = parse(&text).map_err(fail)?;

@@ -40,7 +40,7 @@ impl Engine {
     /// Opens the store and loads it.
     ///
     /// # Errors
-    /// [`EngineError::Busy`] while another process has the store; what the store reports.
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy) while another process has the store; what the store reports.
     pub fn open(locations: &Locations, config: &Config) -> Result<Self, EngineError> {
         let store = Store::open(&locations.store)?;
         let state = load(&store)?;
@@ -171,15 +171,13 @@ impl Engine {
                     prepare::look_at(&trees, &self.core.roots_of(plan.id));
                 }
             }
-            need => {
-                prepare::prepare(&trees, &need).map_err(|e| EngineError::Busy(e.to_string()))?
-            }
+            need => prepare::prepare(&trees, &need)?,
         }
         let (mut answers, _) = self.run(vec![call]);
         self.flush()?;
         answers
             .pop()
-            .unwrap_or_else(|| Err(EngineError::Failed("a call had no answer".into())))
+            .unwrap_or_else(|| Err(EngineError::failed("a call had no answer")))
     }
 
     /// Writes what is pending; returns its events.
@@ -230,10 +228,8 @@ impl Engine {
             Call::Events(r) => Events::into_reply(self.store.events(r.since, r.limit)?),
             Call::LogVerify(_) => LogVerify::into_reply(self.store.verify_log()?),
             other => {
-                return Err(EngineError::Failed(format!(
-                    "{:?} is no read; please report it",
-                    other.name()
-                )));
+                let message = format!("{:?} is no read", other.name());
+                return Err(EngineError::failed(message).hint("please report it"));
             }
         })
     }

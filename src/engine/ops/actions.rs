@@ -31,11 +31,8 @@ impl Core {
         step: &mut Step<'_>,
     ) -> Result<ActionSummary, EngineError> {
         if !self.action_names().contains(&name) {
-            return Err(EngineError::NotFound {
-                what: "action".into(),
-                name: name.to_string(),
-                hint: "see `invar action list`".into(),
-            });
+            let error = EngineError::not_found("action", &name.to_string());
+            return Err(error.hint("see `invar action list`"));
         }
         let summary = self.action_summary(name.clone());
         let carried: Vec<_> = self

@@ -260,11 +260,12 @@ impl Core {
             if after.is_none() {
                 return Ok(());
             }
-            return Err(EngineError::Failed(format!(
-                "the project's {} is not where it was, so invariant {} cannot be changed in it; run invar in the project's directory",
+            return Err(EngineError::failed(format!(
+                "the project's {} is not where it was, so invariant {} cannot be changed in it",
                 project_file::NAME,
                 any.id
-            )));
+            ))
+            .hint("run invar in the project's directory"));
         };
         project_file::change(&root, entry.as_ref(), after.map(Entry::of).as_ref())?;
         let stamp = project_file::stamp(&root);

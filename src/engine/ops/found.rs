@@ -184,7 +184,7 @@ impl Core {
         let id = self.find_violation(violation)?;
         let violation = self.state.violations[&id].clone();
         let refuse = |why: &str| {
-            Err(EngineError::Invalid(format!(
+            Err(EngineError::invalid(format!(
                 "violation {id} cannot be put back: {why}"
             )))
         };

@@ -72,10 +72,11 @@ impl Core {
         if let Some(expected) = patch.expected_revision
             && expected != before.revision
         {
-            return Err(EngineError::Invalid(format!(
-                "invariant {} was changed meanwhile (revision {} instead of {expected}); open it again and repeat the edit",
+            return Err(EngineError::invalid(format!(
+                "invariant {} was changed meanwhile (revision {} instead of {expected})",
                 before.id, before.revision
-            )));
+            ))
+            .hint("open it again and repeat the edit"));
         }
         let mut after = before.clone();
         let generated = before
@@ -94,11 +95,8 @@ impl Core {
         if let Scope::Plan(id) = &after.scope
             && !self.state.plans.contains_key(id)
         {
-            return Err(EngineError::NotFound {
-                what: "plan".into(),
-                name: id.to_string(),
-                hint: "see `invar plan list`".into(),
-            });
+            let error = EngineError::not_found("plan", &id.to_string());
+            return Err(error.hint("see `invar plan list`"));
         }
         if after == before {
             return Ok(before);
@@ -147,7 +145,7 @@ impl Core {
     ) -> Result<Invariant, EngineError> {
         let mut invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.active {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "invariant {} is active, so there is nothing to restore",
                 invariant.id
             )));
@@ -179,20 +177,17 @@ impl Core {
     fn changeable(&self, id: &str) -> Result<Invariant, EngineError> {
         let invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.origin == Origin::BuiltIn {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "invariant {} is built in: it keeps agents away from what guards them, and cannot be changed",
                 invariant.id
             )));
         }
         if !invariant.active {
-            return Err(EngineError::NotFound {
-                what: "active invariant".into(),
-                name: id.into(),
-                hint: format!(
-                    "it was removed; bring it back with `invar restore {}`",
-                    invariant.id
-                ),
-            });
+            let error = EngineError::not_found("active invariant", id);
+            return Err(error.hint(format!(
+                "it was removed; bring it back with `invar restore {}`",
+                invariant.id
+            )));
         }
         Ok(invariant)
     }
@@ -248,8 +243,11 @@ impl Core {
                 fault: GlobFault::UnboundParameter(name),
                 column,
                 ..
-            }) => Err(EngineError::Invalid(format!(
-                "pattern {pattern:?}, column {column}: the parameter {{{name}}} is bound by `plan use`, so only an invariant of an action can have it; use --action NAME, or write \\{{{name}}} for a folder of that name"
+            }) => Err(EngineError::invalid(format!(
+                "pattern {pattern:?}, column {column}: the parameter {{{name}}} is bound by `plan use`, so only an invariant of an action can have it"
+            ))
+            .hint(format!(
+                "use --action NAME, or write \\{{{name}}} for a folder of that name"
             ))),
             Err(error) => Err(error.into()),
         }

@@ -47,7 +47,7 @@ impl Core {
     pub(crate) fn undo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, EngineError> {
         let last = self.state.journal.iter().rev().find(|e| !e.undone);
         let Some(group) = last.map(|e| e.group) else {
-            return Err(EngineError::Invalid("there is nothing to undo".into()));
+            return Err(EngineError::invalid("there is nothing to undo"));
         };
         let entries: Vec<JournalEntry> = self
             .state
@@ -79,7 +79,7 @@ impl Core {
     pub(crate) fn redo(&mut self, step: &mut Step<'_>) -> Result<Vec<Invariant>, EngineError> {
         let first = self.state.journal.iter().find(|e| e.undone);
         let Some(group) = first.map(|e| e.group) else {
-            return Err(EngineError::Invalid("there is nothing to redo".into()));
+            return Err(EngineError::invalid("there is nothing to redo"));
         };
         let entries: Vec<JournalEntry> = self
             .state
@@ -113,10 +113,11 @@ impl Core {
         });
         match same {
             true => Ok(()),
-            false => Err(EngineError::Invalid(format!(
-                "invariant {} was changed since; see `invar history {}` and edit it",
-                expected.id, expected.id
-            ))),
+            false => Err(EngineError::invalid(format!(
+                "invariant {} was changed since",
+                expected.id
+            ))
+            .hint(format!("see `invar history {}` and edit it", expected.id))),
         }
     }
 

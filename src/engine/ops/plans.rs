@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 
 use super::super::{
-    EngineError,
+    Block, EngineError,
     core::Core,
     requests::{PlanMade, PlanRef},
     state::{project_root, promoted},
@@ -179,12 +179,12 @@ impl Core {
             plan.blocked = Some(transition);
             plan.violated_ids = result.violated_ids.clone();
             self.change_plan(plan, PlanChange::Blocked { transition }, step);
-            return Err(EngineError::Blocked {
+            return Err(EngineError::blocked(Block {
                 plan_id: id,
                 transition,
                 violated_ids: result.violated_ids,
                 reasons,
-            });
+            }));
         }
         let phase = transition.target();
         plan.phase = phase;
@@ -202,21 +202,16 @@ impl Core {
         let mut faults = self.state.unreadable.clone();
         faults.extend(self.file_faults(&plan.project));
         if !faults.is_empty() {
-            return Err(EngineError::InvariantLoad {
-                plan_id: plan.id,
-                transition,
-                faults,
-            });
+            return Err(EngineError::invariant_load(plan.id, transition, &faults));
         }
         let limit = Duration::from_secs(self.reconcile_seconds.into());
         let start = Instant::now();
         let survey = self.survey(plan, Some(transition));
         if start.elapsed() > limit {
-            return Err(EngineError::ReconciliationTimeout {
-                plan_id: plan.id,
-                transition,
-                seconds: self.reconcile_seconds,
-            });
+            let seconds = self.reconcile_seconds;
+            return Err(EngineError::reconciliation_timeout(
+                plan.id, transition, seconds,
+            ));
         }
         Ok(survey)
     }
@@ -228,7 +223,7 @@ impl Core {
     ) -> Result<Plan, EngineError> {
         let mut plan = self.find_plan(plan)?.clone();
         if !plan.is_halted() {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "plan {} is {} and not halted, so there is nothing to resume",
                 plan.id, plan.state
             )));
@@ -247,7 +242,7 @@ impl Core {
     ) -> Result<Plan, EngineError> {
         let mut plan = self.find_plan(plan)?.clone();
         if plan.is_over() {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "plan {} is over ({}), so there is nothing to cancel",
                 plan.id, plan.state
             )));
@@ -306,16 +301,12 @@ impl Core {
 /// Phases come one after the other; the same one may be asked for again.
 fn check_order(plan: &Plan, transition: Transition) -> Result<(), EngineError> {
     if plan.is_halted() {
-        return Err(EngineError::Halted {
-            plan_id: plan.id,
-            reason: plan.halt_reason.clone().unwrap_or_default(),
-        });
+        let reason = plan.halt_reason.as_deref().unwrap_or_default();
+        return Err(EngineError::halted(plan.id, reason));
     }
     if plan.is_over() {
-        return Err(EngineError::Invalid(format!(
-            "plan {} is over ({}); make a new one with `invar plan use`",
-            plan.id, plan.state
-        )));
+        let message = format!("plan {} is over ({})", plan.id, plan.state);
+        return Err(EngineError::invalid(message).hint("make a new one with `invar plan use`"));
     }
     let next = Transition::after(plan.phase);
     if next == Some(transition) || plan.phase == transition.target() {
@@ -327,10 +318,11 @@ fn check_order(plan: &Plan, transition: Transition) -> Result<(), EngineError> {
         }
         _ => "a plan does not go back".to_owned(),
     };
-    Err(EngineError::Invalid(format!(
-        "plan {} is in phase {} and cannot go to {}; {hint}",
+    let message = format!(
+        "plan {} is in phase {} and cannot go to {}",
         plan.id,
         plan.phase,
         transition.target()
-    )))
+    );
+    Err(EngineError::invalid(message).hint(hint))
 }
