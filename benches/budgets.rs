@@ -27,10 +27,10 @@ use std::{
 use invar::{
     engine::{
         Call,
-        places::OwnDisk,
+        disk::places::OwnDisk,
+        disk::tree::Snapshot,
         protocol::{ClientLine, PROTOCOL},
         requests::{HookCall, HookEvent},
-        tree::Snapshot,
     },
     model::{Attempt, Effect},
     rules::shell::{Surroundings, read},

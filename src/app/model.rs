@@ -16,7 +16,7 @@ use super::{
     list::ListView,
     overlay::Overlay,
     settings::Settings,
-    stream::{Stream, Tone, invariants},
+    stream::{Stream, Tone, blocked_by},
     tree::{self, Node, TreeRow},
 };
 use crate::{
@@ -286,6 +286,16 @@ impl Model {
         self.built_for = self.scopes.selected.clone();
     }
 
+    /// The project of what is selected among the scopes, else the one of this directory.
+    pub fn project_in_view(&self) -> Option<ProjectName> {
+        let selected = match self.scopes.selected.as_ref() {
+            Some(Node::Project(name)) => Some(name.clone()),
+            Some(Node::Plan(id)) => self.state.plans.get(id).map(|p| p.project.clone()),
+            _ => None,
+        };
+        selected.or_else(|| self.home_project.clone())
+    }
+
     /// The invariant that is selected in the effective set.
     pub fn selected_invariant(&self) -> Option<&Invariant> {
         self.selected_row().map(EffectiveRow::invariant)
@@ -468,9 +478,11 @@ impl Model {
                 Some((format!("halted: {why}"), true))
             }
             PhaseState::Blocked => {
-                let verb = plan.blocked.map_or("the transition", |t| t.verb());
-                let count = invariants(plan.violated_ids.len());
-                Some((format!("{verb} is blocked by {count}"), true))
+                let why = match plan.blocked {
+                    Some(transition) => blocked_by(transition, plan),
+                    None => "the transition is blocked".to_owned(),
+                };
+                Some((why, true))
             }
             PhaseState::Queued if plan.blocked.is_some() => {
                 let verb = plan.blocked.map_or("it", |t| t.verb());

@@ -76,7 +76,7 @@ impl Context {
         let _progress = progress::Progress::start(what);
         match R::ASKER {
             Asker::People => self.check_caller()?,
-            Asker::Anyone | Asker::Hooks | Asker::Engine => {}
+            Asker::Anyone | Asker::Hooks => {}
         }
         self.pass_on(request)
     }
@@ -127,7 +127,7 @@ fn meet_project(
     deadline: Instant,
 ) -> Result<engine::Session, EngineError> {
     if let Ok(dir) = std::env::current_dir()
-        && engine::project_file::stamp(&engine::state::project_root(&dir)).is_some()
+        && engine::disk::has_project_file(&engine::disk::project_root(&dir))
     {
         session.ask(locations, ProjectOf { dir }, deadline)?;
     }

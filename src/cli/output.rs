@@ -125,9 +125,9 @@ impl Failure {
                 ErrorKind::NotFound | ErrorKind::NotUnique { .. } => exit::NOT_FOUND,
                 ErrorKind::NotForAgents
                 | ErrorKind::Blocked(_)
-                | ErrorKind::ReconciliationTimeout => exit::BLOCKED,
+                | ErrorKind::ReconciliationTimeout { .. } => exit::BLOCKED,
                 ErrorKind::Halted => exit::HALTED,
-                ErrorKind::Store | ErrorKind::Busy | ErrorKind::InvariantLoad => exit::STORE,
+                ErrorKind::Store | ErrorKind::Busy | ErrorKind::InvariantLoad { .. } => exit::STORE,
             },
         }
     }

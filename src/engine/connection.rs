@@ -161,10 +161,6 @@ async fn admit(handle: &EngineHandle, call: &Call, peer: Option<u32>) -> Result<
         // Whatever runs under an agent can speak like its hook; that is why a hook's requests
         // can do no more than an agent may.
         Asker::Anyone | Asker::Hooks => Ok(()),
-        Asker::Engine => Err(EngineError::invalid(format!(
-            "{:?} is asked by the engine itself only",
-            call.name()
-        ))),
         Asker::People => {
             let agents = handle.ask(AgentPids {}).await?;
             let why = peer.and_then(|peer| caller::agent_above(peer, &agents));
@@ -319,8 +315,7 @@ mod tests {
     use crate::{
         error::ErrorKind,
         host::Host,
-        model::PlanId,
-        requests::{Ping, PlanRef, RootsOf, Undo},
+        requests::{Ping, Remove},
         tests::World,
     };
 
@@ -413,24 +408,20 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = Some(stranger.id());
-        let roots = RootsOf {
-            plan: PlanRef {
-                text: PlanId(ulid::Ulid::nil()).to_string(),
-                cwd: w.root.clone(),
-            },
-        };
-        let engine_only = admit(&handle, &roots.clone().into(), pid).await;
         let anyone = admit(&handle, &Ping {}.into(), pid).await;
-        let mut people = admit(&handle, &Undo {}.into(), pid).await;
+        let mut people = admit(&handle, &Remove { id: "none".into() }.into(), pid).await;
         // The child's environment is its own only once it runs its program.
         while cfg!(target_os = "linux") && people.is_ok() {
-            people = admit(&handle, &Undo {}.into(), pid).await;
+            people = admit(&handle, &Remove { id: "none".into() }.into(), pid).await;
         }
-        let own = admit(&handle, &roots.into(), Some(std::process::id())).await;
+        let own = admit(
+            &handle,
+            &Remove { id: "none".into() }.into(),
+            Some(std::process::id()),
+        )
+        .await;
         stranger.kill().unwrap();
         stranger.wait().unwrap();
-        let text = engine_only.unwrap_err().to_string();
-        assert!(text.contains("the engine itself"), "{text}");
         anyone.unwrap();
         own.unwrap();
         if cfg!(target_os = "linux") {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::tree::NotWatched;
+use super::disk::tree::NotWatched;
 use crate::{
     model::{InvariantId, ModelError, PlanId, Problem, Transition},
     rules::glob::GlobError,
@@ -33,9 +33,9 @@ pub enum ErrorKind {
     /// Open violations or contradictions keep the plan from its next phase.
     Blocked(Box<Block>),
     /// What is in force is not known, so that nothing can be said to keep to it.
-    InvariantLoad,
+    InvariantLoad { faults: Vec<String> },
     /// Merging took longer than the configuration lets it.
-    ReconciliationTimeout,
+    ReconciliationTimeout { seconds: u32 },
     /// The plan was halted, and a person must resume it.
     Halted,
     /// The caller is an agent, and the request is for people.
@@ -144,13 +144,13 @@ impl EngineError {
     }
 
     /// A plan cannot enter its next phase, since what is in force there is not known.
-    pub fn invariant_load(plan: PlanId, transition: Transition, faults: &[String]) -> Self {
+    pub fn invariant_load(plan: PlanId, transition: Transition, faults: Vec<String>) -> Self {
         let message = format!(
             "{} of plan {plan} is blocked, since not all invariants can be loaded: {}",
             transition.verb(),
             faults.join("; ")
         );
-        Self::new(ErrorKind::InvariantLoad, message)
+        Self::new(ErrorKind::InvariantLoad { faults }, message)
     }
 
     /// A plan cannot enter its next phase, since merging took too long.
@@ -159,7 +159,7 @@ impl EngineError {
             "{} of plan {plan} is blocked: reconciliation took longer than {seconds} s",
             transition.verb()
         );
-        Self::new(ErrorKind::ReconciliationTimeout, message)
+        Self::new(ErrorKind::ReconciliationTimeout { seconds }, message)
             .hint("raise `reconcile_seconds` in the configuration, or remove invariants")
     }
 

@@ -15,13 +15,14 @@ use tokio::{
 
 use super::{
     Call, EngineError, Request,
+    ask::{self, Ask, Decider, Outcome},
+    disk::Disk,
     host::Msg,
     notices::{self, Notice, Notices, Teller},
     peer,
-    prepare::{self, Need},
+    project_file::FileReading,
     protocol::{ClientLine, EngineLine, PROTOCOL},
-    requests::{RootsOf, Snapshot, TakeSnapshot, reply_to},
-    tree::Trees,
+    requests::{Snapshot, TakeSnapshot, reply_to},
     writer::Answer,
 };
 
@@ -41,7 +42,7 @@ pub struct EngineHandle(Inner);
 
 #[derive(Clone)]
 enum Inner {
-    Local(std::sync::mpsc::Sender<Msg>, Arc<Trees>),
+    Local(std::sync::mpsc::Sender<Msg>, Arc<Disk>),
     Remote(Arc<Remote>),
 }
 
@@ -51,8 +52,8 @@ fn gone() -> EngineError {
 }
 
 impl EngineHandle {
-    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>, trees: Arc<Trees>) -> Self {
-        Self(Inner::Local(sender, trees))
+    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>, disk: Arc<Disk>) -> Self {
+        Self(Inner::Local(sender, disk))
     }
 
     /// Connects to the engine that listens at `socket`.
@@ -103,9 +104,19 @@ impl EngineHandle {
     /// The engine went away, or cannot take the call up.
     pub(super) async fn begin(&self, call: Call) -> Result<Pending, EngineError> {
         match &self.0 {
-            Inner::Local(sender, trees) => {
-                look_first(sender, trees, &call).await?;
-                send(sender, call)
+            Inner::Local(sender, disk) => {
+                let (mut way, disk) = (Way(sender.clone()), Arc::clone(disk));
+                if !disk.is_asked_by(&call) {
+                    return Ok(Pending::of(way.ask_at_once(call).await));
+                }
+                // Whoever waits for the disk waits on a thread of its own. What comes next is
+                // handed over after it: it may depend on what this one does.
+                let asked = tokio::task::spawn_blocking(move || ask::ask(&disk, call, &mut way));
+                let answer = asked.await.unwrap_or_else(|error| {
+                    let message = format!("the call was not asked to its end ({error})");
+                    Err(EngineError::failed(message).hint("please report it"))
+                });
+                Ok(Pending::of(answer))
             }
             Inner::Remote(remote) => remote.send(call, None).await,
         }
@@ -123,7 +134,7 @@ impl EngineHandle {
                 engine
                     .send(Msg::Subscribe { teller, reply })
                     .map_err(|_| gone())?;
-                answer.await.map_err(|_| gone())?
+                answer.await.map_err(|_| gone())??
             }
             Inner::Remote(remote) => {
                 let mut asked = remote.send(TakeSnapshot {}.into(), Some(teller)).await?;
@@ -134,59 +145,56 @@ impl EngineHandle {
     }
 }
 
+/// The way to an engine's thread.
+struct Way(std::sync::mpsc::Sender<Msg>);
+
+impl Way {
+    /// Asks a call that is about nothing on the disk.
+    async fn ask_at_once(&self, call: Call) -> Answer {
+        let (reply, outcome) = oneshot::channel();
+        let ask = Ask {
+            call: Arc::new(call),
+            facts: Arc::default(),
+        };
+        self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
+        match outcome.await.map_err(|_| gone())? {
+            Outcome::Done(answer, _) => answer,
+            Outcome::Needs(_) => {
+                let message = "a call that is not about the disk asked for a fact of it";
+                Err(EngineError::failed(message).hint("please report it"))
+            }
+        }
+    }
+}
+
+impl Decider for Way {
+    fn files_read(&mut self, readings: Vec<FileReading>) {
+        // An engine that is gone is met by the call itself.
+        let _ = self.0.send(Msg::Files(readings));
+    }
+
+    fn decide(&mut self, ask: Ask) -> Result<Outcome, EngineError> {
+        let (reply, outcome) = oneshot::channel();
+        self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
+        outcome.blocking_recv().map_err(|_| gone())
+    }
+}
+
 /// A call that was handed over.
 pub(super) struct Pending(oneshot::Receiver<Answer>);
 
 impl Pending {
+    /// One that is answered already.
+    fn of(answer: Answer) -> Self {
+        let (reply, pending) = oneshot::channel();
+        // The receiver is right here.
+        let _ = reply.send(answer);
+        Self(pending)
+    }
+
     /// Waits for the answer. Nothing is lost when the future is dropped before.
     pub(super) async fn answer(&mut self) -> Answer {
         (&mut self.0).await.unwrap_or_else(|_| Err(gone()))
-    }
-}
-
-fn send(sender: &std::sync::mpsc::Sender<Msg>, call: Call) -> Result<Pending, EngineError> {
-    let (reply, answer) = oneshot::channel();
-    let msg = Msg::Call {
-        call: Box::new(call),
-        reply,
-    };
-    sender.send(msg).map_err(|_| gone())?;
-    Ok(Pending(answer))
-}
-
-/// Looks at the trees that a call is about, on a thread that may wait for the disk.
-async fn look_first(
-    sender: &std::sync::mpsc::Sender<Msg>,
-    trees: &Arc<Trees>,
-    call: &Call,
-) -> Result<(), EngineError> {
-    let need = prepare::need(call);
-    let trees = Arc::clone(trees);
-    let looked = match need {
-        Need::Nothing => return Ok(()),
-        Need::LookAtPlan => {
-            let Call::PlanTransition(asked) = call else {
-                return Ok(());
-            };
-            let plan = asked.plan.clone();
-            let roots = send(sender, RootsOf { plan }.into())?.answer().await;
-            // An unknown plan is told by the call itself.
-            let Ok(roots) = reply_to::<RootsOf>(roots) else {
-                return Ok(());
-            };
-            tokio::task::spawn_blocking(move || {
-                prepare::look_at(&trees, &roots);
-                Ok(())
-            })
-        }
-        need => tokio::task::spawn_blocking(move || prepare::prepare(&trees, &need)),
-    };
-    match looked.await {
-        Ok(done) => Ok(done?),
-        Err(error) => Err(EngineError::failed(format!(
-            "the project's files could not be looked at ({error})"
-        ))
-        .hint("please report it")),
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`core`] decides on what [`state`] holds; [`writer`] makes it durable; [`host`] runs it as a
 //! background task with subscribers and the socket; [`client`] and [`handle`] reach it.
 
+mod ask;
 pub mod builtin;
 pub mod caller;
 pub mod child;
@@ -10,29 +11,27 @@ pub mod client;
 pub mod config;
 mod connection;
 pub mod core;
+pub mod disk;
 mod error;
+pub mod facts;
 pub mod handle;
 pub mod host;
+pub mod journal;
 pub mod judge;
 pub mod judging;
 pub mod link;
+pub mod located;
 pub mod locations;
 pub mod message;
 mod notices;
-pub mod ops;
 mod peer;
-pub mod places;
-mod prepare;
 pub mod project_file;
 pub mod protocol;
-mod reach;
 pub mod requests;
 mod socket;
 pub mod state;
 pub mod step;
 pub mod strikes;
-pub mod tree;
-mod watch;
 pub mod writer;
 
 pub use client::{Session, open_session};

@@ -193,7 +193,7 @@ mod tests {
                 violated_ids: vec![id],
                 reasons: vec!["r".into()],
             }),
-            EngineError::invariant_load(plan_id, transition, &["f".into()]),
+            EngineError::invariant_load(plan_id, transition, vec!["f".into()]),
             EngineError::reconciliation_timeout(plan_id, transition, 1),
             EngineError::halted(plan_id, "r"),
             EngineError::store("x"),

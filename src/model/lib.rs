@@ -28,7 +28,7 @@ pub use names::{ActionName, ProjectName};
 pub use plan::{Action, Phase, PhaseState, Plan, Project, Running, Session, Transition};
 pub use problem::Problem;
 pub use records::{
-    ConflictRecord, Decision, DecisionKind, Enforcement, FoundChange, JournalEntry,
+    ConflictRecord, Decision, DecisionKind, Enforcement, FoundChange, JournalEntry, JournalStep,
     ReconciliationDecision, ReconciliationResult, Violation, ViolationStatus,
 };
 pub use scope::{Scope, ScopeKind};

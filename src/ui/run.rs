@@ -33,9 +33,9 @@ use crate::{
     },
     engine::{
         Config, EngineError, EngineHandle, Locations, Notice, Request,
+        disk::project_root,
         link::{Link, LinkEvent},
         requests::{ProjectOf, TakeSnapshot},
-        state::project_root,
     },
     model::fault,
 };
@@ -387,7 +387,8 @@ impl Screen {
         let (root, answers) = (self.root.clone(), self.answers.clone());
         let home = self.model.home.clone();
         tokio::task::spawn_blocking(move || {
-            let (hits, total) = crate::engine::places::count(&root, &patterns, home.as_deref());
+            let (hits, total) =
+                crate::engine::disk::places::count(&root, &patterns, home.as_deref());
             let _ = answers.send(Msg::Counted(Counted {
                 patterns,
                 hits,

@@ -21,8 +21,8 @@ use crate::{
         requests::{Added, Decisions, PlanTransition, Remove, Snapshot},
     },
     model::{
-        Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Phase, PhaseState, Plan,
-        PlanChange, PlanId, Scope, Transition,
+        Event, EventKind, Invariant, InvariantId, JournalStep, Layer, LetterCheck, Phase,
+        PhaseState, Plan, PlanChange, PlanId, Scope, Transition,
     },
 };
 
@@ -56,6 +56,7 @@ pub(crate) fn plan(n: u64) -> Plan {
         agent: Some("claude-code".into()),
         blocked: None,
         violated_ids: Vec::new(),
+        fault: None,
         halt_reason: None,
         halted_by: Vec::new(),
         resume_to: None,
@@ -124,6 +125,7 @@ fn added(seq: u64, text: &str) -> Msg {
         seq,
         EventKind::InvariantAdded {
             invariant: invariant(seq, Scope::Global, text),
+            journal: None,
         },
     )
 }
@@ -240,6 +242,7 @@ fn what_was_added_here_is_brought_into_view() {
             11,
             EventKind::InvariantAdded {
                 invariant: new.clone(),
+                journal: None,
             },
         ),
     );
@@ -445,6 +448,27 @@ fn the_next_phase_is_asked_of_the_engine_and_a_block_shows() {
         matches!(effects.as_slice(), [Effect::Ask(Ask::Do { .. })]),
         "a retry is offered"
     );
+}
+
+#[test]
+fn undo_names_the_project_in_view_and_the_change_that_was_seen() {
+    let mut m = example();
+    let noted = |n: u64, project: &str| EventKind::InvariantAdded {
+        invariant: invariant(n, Scope::Project(project.parse().unwrap()), "new"),
+        journal: Some(JournalStep::Noted {
+            group: n,
+            projects: vec![project.parse().unwrap()],
+        }),
+    };
+    update(&mut m, event(11, noted(20, "local/my-app")));
+    update(&mut m, event(12, noted(21, "local/other")));
+    let effects = press(&mut m, "u");
+    let [Effect::Ask(Ask::Do { call, .. })] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    let Call::Undo(asked) = &**call else { panic!() };
+    assert_eq!(asked.project, Some("local/my-app".parse().unwrap()));
+    assert_eq!(asked.expect, Some(1), "not the change in the other project");
 }
 
 #[test]

@@ -171,6 +171,7 @@ fn the_selection_survives_everything() {
                             seq += 1;
                             let kind = EventKind::InvariantRemoved {
                                 invariant: invariant.clone(),
+                                journal: None,
                             };
                             update(&mut m, event(seq, kind));
                             m.prepare();

@@ -1,5 +1,7 @@
 //! What each action does.
 
+use std::path::PathBuf;
+
 use super::{
     keys::{filter_changed, filter_field, perform, plan_ref, toggle_mode},
     moves::{focus_by, move_by, page},
@@ -16,8 +18,11 @@ use crate::{
         stream::Tone,
         tree::Node,
     },
-    engine::requests::{Decisions, PlanTransition, Redo, Undo},
-    model::visible,
+    engine::{
+        journal::Group,
+        requests::{Decisions, PlanTransition, Redo, Undo},
+    },
+    model::{JournalEntry, visible},
 };
 
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
@@ -122,8 +127,26 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
                 return perform(word, PlanTransition { plan, transition });
             }
         }
-        Action::Undo => return perform("undone", Undo {}),
-        Action::Redo => return perform("done again", Redo {}),
+        Action::Undo => {
+            let project = model.project_in_view();
+            let last = project.as_ref().map(|p| model.state.journal.to_undo(p));
+            let request = Undo {
+                expect: number_of(last),
+                cwd: PathBuf::new(),
+                project,
+            };
+            return perform("undone", request);
+        }
+        Action::Redo => {
+            let project = model.project_in_view();
+            let last = project.as_ref().map(|p| model.state.journal.to_redo(p));
+            let request = Redo {
+                expect: number_of(last),
+                cwd: PathBuf::new(),
+                project,
+            };
+            return perform("done again", request);
+        }
         Action::Open if model.focus == Pane::Plan => return open_plan(model),
         Action::Open => open(model),
         Action::Filter => {
@@ -240,4 +263,11 @@ pub(super) fn back(model: &mut Model) {
     } else if model.focus == Pane::Breaches && model.stream.paused_at.is_some() {
         model.stream.paused_at = None;
     }
+}
+
+/// The number of the change that the person sees as the last one. Why there is none is the
+/// engine's to say.
+fn number_of(group: Option<Result<Group<'_>, &JournalEntry>>) -> Option<u64> {
+    let group = group?.ok()?;
+    group.first().map(|entry| entry.number)
 }

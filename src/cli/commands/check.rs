@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{
     engine::{
+        disk::project_root,
         requests::{
             Asked, Check, CheckPath, Checked, EffectiveOf, Explain, ExplainWhat, Explained,
             Offence, ReadEffect,
         },
-        state::project_root,
     },
     model::{Severity, visible},
 };

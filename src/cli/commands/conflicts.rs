@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     engine::{
+        disk::project_root,
         requests::{Effective, EffectiveOf, Findings, FindingsReport, PlanShow},
-        state::project_root,
     },
     model::{Invariant, InvariantId, Scope},
     rules::findings::{Finding, Kind},

@@ -23,11 +23,11 @@ use crate::{
     engine::{
         Config,
         child::{self, Fault},
+        disk::project_root,
         project_file,
         requests::{
             Effective, EffectiveSet, Findings, FindingsReport, PROBE_SESSION, Ping, TreeState,
         },
-        state::project_root,
     },
     model::{Invariant, InvariantId, visible},
     rules::findings::{Finding, Kind},

@@ -40,8 +40,22 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Short(command) | Command::Invariant(command) => {
             invariants::invariant(context, command)
         }
-        Command::Undo => invariants::journal(context, Undo {}, "undone"),
-        Command::Redo => invariants::journal(context, Redo {}, "done again"),
+        Command::Undo => {
+            let request = Undo {
+                cwd: cwd()?,
+                project: None,
+                expect: None,
+            };
+            invariants::journal(context, request, "undone")
+        }
+        Command::Redo => {
+            let request = Redo {
+                cwd: cwd()?,
+                project: None,
+                expect: None,
+            };
+            invariants::journal(context, request, "done again")
+        }
         Command::Plan(command) => plans::plan(context, command),
         Command::Project(command) => plans::project(context, command),
         Command::Action(command) => actions::action(context, command),

@@ -16,11 +16,11 @@ use crate::{
     engine::{
         Config,
         config::JudgeConfig,
+        disk::project_root,
         requests::{
             Effective, EffectiveOf, List, PlanCancel, PlanList, PlanMade, PlanResume, PlanShow,
             PlanTransition, PlanUse, ProjectBind, ProjectList, TreeState, TreeWatch,
         },
-        state::project_root,
     },
     model::{ActionName, Invariant, Layer, Money, Plan, ProjectName, Scope, Transition, visible},
 };

@@ -23,8 +23,8 @@ use super::{
 use crate::{
     agents::transcript::{Recorded, Transcript},
     engine::{
+        disk::project_root,
         requests::{EffectiveOf, Replay},
-        state::project_root,
     },
     model::{Breach, InvariantId, Signature, visible},
 };

@@ -189,10 +189,10 @@ fn print_event(event: &Event, format: Format) {
 /// One line about an event, safe for a terminal.
 fn event_line(event: &Event) -> String {
     let what = match &event.kind {
-        EventKind::InvariantAdded { invariant }
-        | EventKind::InvariantEdited { invariant }
-        | EventKind::InvariantRemoved { invariant }
-        | EventKind::InvariantRestored { invariant } => {
+        EventKind::InvariantAdded { invariant, .. }
+        | EventKind::InvariantEdited { invariant, .. }
+        | EventKind::InvariantRemoved { invariant, .. }
+        | EventKind::InvariantRestored { invariant, .. } => {
             format!("{} {}: {}", invariant.id, invariant.scope, invariant.text)
         }
         EventKind::ProjectBound { project } => project.name.to_string(),
@@ -202,13 +202,22 @@ fn event_line(event: &Event) -> String {
         EventKind::PlanCreated { plan } => format!("{} in {}", plan.id, plan.project),
         EventKind::PlanChanged { plan, change } => {
             let why = match change {
-                PlanChange::Blocked { transition } => format!(" at {}", transition.verb()),
+                PlanChange::Blocked { transition } => {
+                    let fault = plan.fault.as_ref();
+                    let why = fault.map_or(String::new(), |fault| format!(": {fault}"));
+                    format!(" at {}{why}", transition.verb())
+                }
+                PlanChange::Unblocked { transition } => {
+                    format!("; nothing blocks {} any more", transition.verb())
+                }
                 PlanChange::Halted { reason } => format!(": {reason}"),
                 _ => String::new(),
             };
             format!("{} is {} {}{why}", plan.id, plan.phase, plan.state)
         }
-        EventKind::SessionStarted { session } | EventKind::SessionEnded { session } => {
+        EventKind::SessionStarted { session }
+        | EventKind::SessionChanged { session }
+        | EventKind::SessionEnded { session } => {
             format!(
                 "{} {} in plan {}",
                 session.agent, session.session, session.plan
@@ -273,6 +282,10 @@ fn event_line(event: &Event) -> String {
         }
         EventKind::ChangeNotAttributed { path, text, .. } => {
             format!("{path} breaks \"{text}\"; no agent's command ran then")
+        }
+        EventKind::ConfigurationRead { fault: None } => "read again, and in force".to_owned(),
+        EventKind::ConfigurationRead { fault: Some(fault) } => {
+            format!("not used, so that what was read before stays in force: {fault}")
         }
         EventKind::JudgeChecked { check } => {
             let outcome = match check.outcome {

@@ -18,8 +18,8 @@ use super::{
 use crate::{
     engine::{
         ErrorKind,
+        disk::project_root,
         requests::{Effective, EffectiveOf, PlanRef, PlanShow, Strikes, Violations},
-        state::project_root,
     },
     model::{Plan, visible},
 };

@@ -47,14 +47,27 @@ pub struct Restore {
     pub id: String,
 }
 
-/// Takes the last change of an invariant back; the reply is what was changed by that. Fails
-/// when there is none, or when it was changed since in a way that the journal does not know.
+/// Takes the last change back that belongs to a project, or to none; the reply is what was changed
+/// by that. Fails when there is none, when it touches another project as well, when it is not the
+/// one that the person saw, or when its invariant was changed since in a way that the journal does
+/// not know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Undo {}
+pub struct Undo {
+    /// Where the person is: their project, unless `project` names another.
+    pub cwd: PathBuf,
+    pub project: Option<ProjectName>,
+    /// The number of the journal's entry that the person saw as the last one.
+    pub expect: Option<u64>,
+}
 
-/// Does the change that was undone last again. Fails as [`Undo`] does.
+/// Does the change that was undone last in a project again. Fails as [`Undo`] does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Redo {}
+pub struct Redo {
+    /// As in [`Undo`], here and below.
+    pub cwd: PathBuf,
+    pub project: Option<ProjectName>,
+    pub expect: Option<u64>,
+}
 
 /// Takes over invariants from a file: all of them or, when one is refused, none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

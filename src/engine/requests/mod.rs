@@ -46,7 +46,7 @@ pub use projects::{
     ActionAdd, ActionList, ActionRemove, ActionSummary, ProjectBind, ProjectList, ProjectOf,
 };
 pub use records::{DecisionNode, Decisions, Enforce, PutBack, Resolve, Strikes, Violations};
-pub use upkeep::{AgentPids, Ping, Pong, RootsOf, Snapshot, TakeSnapshot, TreeState, TreeWatch};
+pub use upkeep::{AgentPids, Ping, Pong, Snapshot, TakeSnapshot, TreeState, TreeWatch};
 
 /// Who may ask a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,6 @@ pub enum Asker {
     People,
     /// An agent's hook. It runs under the agent, so that it is trusted with no more than that.
     Hooks,
-    /// The engine's own process. The socket refuses it.
-    Engine,
 }
 
 /// Whether a request may be sent again when its answer was lost, and nobody knows whether it
@@ -225,14 +223,13 @@ requests! {
     TakeSnapshot = "snapshot" -> Snapshot, Anyone, May, |_r| Belongs::Store;
     TreeState = "tree_state" -> TreeWatch, Anyone, May, |r| Belongs::Directory(&r.root);
     AgentPids = "agent_pids" -> Vec<u32>, Anyone, May, |_r| Belongs::Store;
-    RootsOf = "roots_of" -> Vec<std::path::PathBuf>, Engine, May, |r| Belongs::Plan(&r.plan);
 
     Add = "add" -> Added, People, MustNot, |r| Belongs::Directory(&r.cwd);
     Edit = "edit" -> Invariant, People, MustNot, |_r| Belongs::Store;
     Remove = "remove" -> Invariant, People, May, |_r| Belongs::Store;
     Restore = "restore" -> Invariant, People, May, |_r| Belongs::Store;
-    Undo = "undo" -> Vec<Invariant>, People, MustNot, |_r| Belongs::Store;
-    Redo = "redo" -> Vec<Invariant>, People, MustNot, |_r| Belongs::Store;
+    Undo = "undo" -> Vec<Invariant>, People, MustNot, |r| Belongs::Directory(&r.cwd);
+    Redo = "redo" -> Vec<Invariant>, People, MustNot, |r| Belongs::Directory(&r.cwd);
     Import = "import" -> Imported, People, MustNot, |_r| Belongs::Store;
     Show = "show" -> Invariant, Anyone, May, |_r| Belongs::Store;
     History = "history" -> Vec<Invariant>, Anyone, May, |_r| Belongs::Store;
@@ -315,7 +312,7 @@ mod tests {
         assert_eq!(of(PlanShow { plan: plan.clone() }.into()), here);
         let of_plan = EffectiveOf::Plan(plan);
         assert_eq!(of(Effective { of: of_plan }.into()), here);
-        assert_eq!(of(Undo {}.into()), None);
+        assert_eq!(of(PlanList {}.into()), None);
         let relative = ProjectOf { dir: "app".into() };
         assert_eq!(
             of(relative.into()),

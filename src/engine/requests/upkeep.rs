@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::PlanRef;
 use crate::model::{
-    Action, Assent, Event, Invariant, JudgeCheck, Money, Plan, Project, Session, Strike, Violation,
+    Action, Assent, Event, Invariant, JournalEntry, JudgeCheck, Money, Plan, Project, Session,
+    Strike, Violation,
 };
 
 /// Whether an engine is there.
@@ -40,6 +40,9 @@ pub struct Snapshot {
     pub assents: Vec<Assent>,
     #[serde(default)]
     pub checks: Vec<JudgeCheck>,
+    /// The changes that can be undone, or done again.
+    #[serde(default)]
+    pub journal: Vec<JournalEntry>,
     /// What the checks of a plan and of a day may cost, where a judge is configured; nothing
     /// means no bound.
     #[serde(default)]
@@ -51,6 +54,9 @@ pub struct Snapshot {
     /// Copies of guarded files are kept, so that they can be put back.
     #[serde(default)]
     pub restores: bool,
+    /// Why the configuration as it stands now cannot be used; what was read before is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_fault: Option<String>,
     /// The last events that a person wants to see, oldest first.
     pub recent: Vec<Event>,
 }
@@ -62,7 +68,7 @@ pub struct TreeState {
 }
 
 /// How many files are compared after a command, or why none are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeWatch {
     pub watched: Option<usize>,
     pub fault: Option<String>,
@@ -71,9 +77,3 @@ pub struct TreeWatch {
 /// The processes of the agents at work, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentPids {}
-
-/// The project directories that agents of a plan work in. Fails when there is no such plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RootsOf {
-    pub plan: PlanRef,
-}

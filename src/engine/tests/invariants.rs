@@ -159,8 +159,8 @@ fn changes_are_undone_and_done_again_over_restarts() {
     for step in ["undo", "undo", "undo", "redo", "redo", "undo"] {
         w.restart();
         match step {
-            "undo" => w.ask(Undo {}).unwrap(),
-            _ => w.ask(Redo {}).unwrap(),
+            "undo" => w.undo().unwrap(),
+            _ => w.redo().unwrap(),
         };
         steps.push(now(&mut w));
     }
@@ -178,7 +178,7 @@ fn changes_are_undone_and_done_again_over_restarts() {
         patch: text("three"),
     })
     .unwrap();
-    let error = w.ask(Redo {}).unwrap_err().to_string();
+    let error = w.redo().unwrap_err().to_string();
     assert!(
         error.contains("nothing to redo"),
         "a new change ends what can be done again"
@@ -198,18 +198,18 @@ fn an_import_is_undone_as_a_whole() {
         items: vec![new("a"), new("b")],
     })
     .unwrap();
-    w.ask(Undo {}).unwrap();
+    w.undo().unwrap();
     let list = List {
         scope: None,
         plan: None,
         removed: false,
     };
     assert_eq!(w.ask(list.clone()).unwrap(), []);
-    w.ask(Redo {}).unwrap();
+    w.redo().unwrap();
     let all = w.ask(list).unwrap();
     assert_eq!(all.len(), 2);
-    w.ask(Undo {}).unwrap();
-    let error = w.ask(Undo {}).unwrap_err().to_string();
+    w.undo().unwrap();
+    let error = w.undo().unwrap_err().to_string();
     assert!(error.contains("nothing to undo"), "{error}");
 }
 

@@ -1,9 +1,11 @@
 //! The engine's promises, on a real store in a temporary folder and a real project beside it.
 
 mod attempts;
+mod durability;
 mod evasions;
 mod files;
 mod invariants;
+mod parts;
 mod plans;
 mod serving;
 mod socket;
@@ -88,6 +90,26 @@ impl World {
             plan: None,
         };
         self.ask(request).unwrap().invariant
+    }
+
+    /// Takes the last change back, in the project of this world.
+    pub fn undo(&mut self) -> Result<Vec<Invariant>, EngineError> {
+        let cwd = self.root.clone();
+        self.ask(Undo {
+            cwd,
+            project: None,
+            expect: None,
+        })
+    }
+
+    /// Does it again.
+    pub fn redo(&mut self) -> Result<Vec<Invariant>, EngineError> {
+        let cwd = self.root.clone();
+        self.ask(Redo {
+            cwd,
+            project: None,
+            expect: None,
+        })
     }
 
     pub fn add_plain(&mut self, scope: Scope, text: &str) -> Invariant {

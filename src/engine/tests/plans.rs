@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{DecisionKind, EventKind, Phase, PhaseState, ViolationStatus};
+use crate::model::{DecisionKind, EventKind, Phase, PhaseState, PlanChange, ViolationStatus};
 
 fn enforce(w: &mut World, plan: PlanId, violated: &Invariant, response: &str) {
     let call = Enforce {
@@ -23,6 +23,43 @@ fn event_names(w: &mut World) -> Vec<&'static str> {
         })
         .unwrap();
     events.iter().map(|e| e.kind.name()).collect()
+}
+
+fn plan_changes(w: &mut World) -> Vec<PlanChange> {
+    let all = Events {
+        since: 0,
+        limit: 10_000,
+    };
+    let events = w.ask(all).unwrap().into_iter();
+    let changes = events.filter_map(|event| match event.kind {
+        EventKind::PlanChanged { change, .. } => Some(change),
+        _ => None,
+    });
+    changes.collect()
+}
+
+#[test]
+fn what_cannot_be_reconciled_blocks_by_a_fault_until_it_can() {
+    let mut w = World::new();
+    let plan = w.use_plan("local/work").id;
+    let transition = Transition::StartStrategize;
+    fs::write(w.root.join("invar.toml"), "[[invariants]]\nno = 1\n").unwrap();
+    w.transition(plan, transition).unwrap_err();
+    let blocked = w.plan(plan);
+    assert_eq!(blocked.state, PhaseState::Blocked);
+    let fault = blocked.fault.unwrap();
+    assert!(
+        fault.starts_with("not all invariants can be loaded: ") && fault.contains("unknown field"),
+        "{fault}"
+    );
+    assert_eq!(
+        plan_changes(&mut w),
+        [PlanChange::Blocked { transition }],
+        "and not as one that may go on"
+    );
+    fs::write(w.root.join("invar.toml"), "").unwrap();
+    w.transition(plan, transition).unwrap();
+    assert_eq!(w.plan(plan).fault, None);
 }
 
 #[test]
@@ -135,6 +172,13 @@ fn an_open_violation_blocks_until_it_is_corrected() {
         "reconciled again by itself"
     );
     assert!(event_names(&mut w).contains(&"CORRECTION_APPLIED"));
+    let changes = plan_changes(&mut w);
+    assert_eq!(
+        changes.last(),
+        Some(&PlanChange::Unblocked {
+            transition: Transition::ExecutePlan
+        })
+    );
     w.transition(plan, Transition::ExecutePlan).unwrap();
     assert_eq!(w.plan(plan).phase, Phase::Execute);
     assert_eq!(w.plan(plan).blocked, None);
@@ -194,14 +238,16 @@ fn an_invariant_that_cannot_be_read_blocks_and_is_named() {
     crate::store::damage_invariant(&w.locations.store, rule.id).unwrap();
     w.restart();
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::InvariantLoad, "{error}");
+    let ErrorKind::InvariantLoad { faults } = &error.kind else {
+        panic!("{error}")
+    };
     let key: String = rule
         .id
         .to_bytes()
         .iter()
         .map(|b| format!("{b:02x}"))
         .collect();
-    assert!(error.to_string().contains(&key), "{error}");
+    assert!(faults[0].contains(&key), "{error}");
     assert_eq!(w.plan(plan).state, PhaseState::Blocked);
     let reply = w.edit("s", "src/a.rs");
     assert_eq!(reply.verdict.verdict, VerdictKind::Deny);
@@ -220,7 +266,10 @@ fn a_reconciliation_that_takes_too_long_blocks() {
     w.config.engine.reconcile_seconds = 0;
     w.restart();
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::ReconciliationTimeout, "{error}");
+    assert!(
+        matches!(error.kind, ErrorKind::ReconciliationTimeout { .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("reconcile_seconds"), "{error}");
     w.config.engine.reconcile_seconds = 30;
     w.restart();

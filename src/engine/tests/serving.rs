@@ -46,7 +46,7 @@ async fn both_ways_in_answer_the_same_and_hear_of_each_other() {
             let Some(Notice::Event(event)) = heard.notices.recv().await else {
                 panic!()
             };
-            let crate::model::EventKind::InvariantAdded { invariant } = &event.kind else {
+            let crate::model::EventKind::InvariantAdded { invariant, .. } = &event.kind else {
                 panic!("{event:?}")
             };
             assert_eq!(invariant.text, text);
@@ -232,7 +232,7 @@ async fn a_project_file_is_read_again_without_anyone_asking() {
         let Some(Notice::Event(event)) = heard.notices.recv().await else {
             panic!()
         };
-        if let crate::model::EventKind::InvariantEdited { invariant } = &event.kind
+        if let crate::model::EventKind::InvariantEdited { invariant, .. } = &event.kind
             && invariant.text == "another"
         {
             break;
@@ -266,4 +266,38 @@ async fn nonsense_on_the_socket_is_answered_and_harms_nobody() {
     }
     let pong = host.handle().ask(Ping {}).await.unwrap();
     assert_eq!(pong.pid, std::process::id());
+}
+
+#[tokio::test]
+async fn the_configuration_is_read_again_and_a_broken_one_leaves_the_last_good_one_in_force() {
+    let mut w = World::new();
+    let file = w.locations.config.clone();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[tree]\nrestore = false\n").unwrap();
+    let host = host(&mut w);
+    let near = host.handle();
+    let mut heard = near.subscribe().await.unwrap();
+    let read = async |heard: &mut crate::Subscription| loop {
+        let Some(Notice::Event(event)) = heard.notices.recv().await else {
+            panic!()
+        };
+        if let crate::model::EventKind::ConfigurationRead { fault } = &event.kind {
+            break fault.clone();
+        }
+    };
+    std::fs::write(&file, "[tree]\nrestore = true\n").unwrap();
+    assert_eq!(read(&mut heard).await, None);
+    assert!(near.ask(TakeSnapshot {}).await.unwrap().restores);
+
+    std::fs::write(&file, "[tree]\nrestore = maybe\n").unwrap();
+    let fault = read(&mut heard).await.unwrap();
+    assert!(fault.contains("line 2, column 11"), "{fault}");
+    let snapshot = near.ask(TakeSnapshot {}).await.unwrap();
+    assert!(snapshot.restores, "what was read before is in force");
+    assert_eq!(snapshot.config_fault.as_ref(), Some(&fault));
+
+    std::fs::write(&file, "[tree]\nrestore = false\n").unwrap();
+    assert_eq!(read(&mut heard).await, None);
+    let snapshot = near.ask(TakeSnapshot {}).await.unwrap();
+    assert_eq!((snapshot.restores, snapshot.config_fault), (false, None));
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 use super::*;
 use crate::{
     model::{EventKind, Layer, Violation},
-    requests::Answer,
+    requests::{Answer, TreeState},
 };
 
 /// `src/**` may be edited, `tests/spec.py` is untouched, `*.log` is ignored by git.
@@ -460,4 +460,88 @@ fn a_command_that_the_agents_prompt_let_run_is_watched() {
         paths.iter().all(|p| *p == "tests/spec.py") && !paths.is_empty(),
         "only what the person was not asked about: {paths:?}"
     );
+}
+
+#[test]
+fn a_session_that_starts_again_launders_nothing() {
+    let mut w = guarded(false);
+    w.hook("s", HookEvent::SessionStart);
+    let server = Attempt {
+        background: true,
+        ..bash(&w, "1", "./later.sh &")
+    };
+    w.hook("s", HookEvent::Attempt(server.clone()));
+    w.hook("s", HookEvent::Ran(server));
+    person(&w, "echo 0 > tests/spec.py");
+    // The agent's memory is made shorter, which starts the session once more.
+    w.hook("s", HookEvent::SessionStart);
+    assert_eq!(open(&w).len(), 2, "what the command did is found");
+    let told = w.hook("s", HookEvent::Stopped { turn: true });
+    assert_eq!(told.verdict.verdict, VerdictKind::Deny);
+    assert!(told.verdict.reason.contains("tests/spec.py"), "{told:?}");
+}
+
+#[test]
+fn what_changed_between_two_runs_is_told_once_and_strikes_nobody() {
+    let mut w = guarded(false);
+    w.hook("s", HookEvent::SessionStart);
+    w.hook("s", HookEvent::SessionEnd);
+    person(&w, "echo 0 > tests/spec.py");
+    let told = |w: &World| {
+        recent(
+            w,
+            |kind| matches!(kind, EventKind::ChangeNotAttributed { path, .. } if path == "tests/spec.py"),
+        )
+    };
+    w.hook("t", HookEvent::SessionStart);
+    assert_eq!(told(&w), 1);
+    assert_eq!(open(&w).len(), 0);
+    w.hook("t", HookEvent::SessionStart);
+    assert_eq!(told(&w), 1, "it is how things are now");
+}
+
+#[test]
+fn a_pull_of_many_files_does_not_bury_the_rest() {
+    let mut w = guarded(false);
+    w.hook("s", HookEvent::SessionStart);
+    person(&w, "for n in $(seq 60); do echo x > other$n; done");
+    w.hook("s", HookEvent::Stopped { turn: true });
+    let state = w.engine.as_ref().unwrap().core().state();
+    let told: Vec<&str> = state
+        .recent
+        .iter()
+        .filter_map(|e| match &e.kind {
+            EventKind::ChangeNotAttributed { path, .. } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 20);
+    assert!(told[19].ends_with("and 40 more"), "{}", told[19]);
+}
+
+#[test]
+fn a_tree_that_was_too_large_is_watched_as_soon_as_it_is_not() {
+    let mut w = guarded(false);
+    w.config.tree.max_files = 40;
+    w.restart();
+    person(
+        &w,
+        "mkdir made; for n in $(seq 60); do echo x > made/$n; done",
+    );
+    let watched = |w: &mut World| {
+        let root = w.root.clone();
+        w.ask(TreeState { root }).unwrap()
+    };
+    assert!(
+        watched(&mut w)
+            .fault
+            .unwrap()
+            .contains("more than 40 files")
+    );
+    // What the fault advises: ignore what is made.
+    person(&w, "echo made/ >> .gitignore");
+    let now = watched(&mut w);
+    assert_eq!((now.fault, now.watched.is_some()), (None, true));
+    let found = run(&mut w, "s", "./fix.sh", "echo 0 > tests/spec.py");
+    assert_eq!(found.verdict.verdict, VerdictKind::Deny);
 }

@@ -14,12 +14,15 @@ mod git;
 mod interactive;
 mod links;
 mod mounts;
+mod notes;
 mod parse;
+mod proof;
 mod scripts;
 mod sqlite;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod traps;
 mod walk;
 mod words;
 mod world;
@@ -112,7 +115,7 @@ pub struct Reading {
     pub unresolved: Vec<Unresolved>,
     pub mentions: Vec<Mention>,
     pub rule_changes: Vec<RuleChange>,
-    /// Some command of the line is not known to leave files alone.
+    /// It is not proven that the line leaves all files alone.
     pub opaque: bool,
     /// Parts that take their commands from later input, such as a shell without a script.
     pub waits: Vec<Range<usize>>,
@@ -121,21 +124,35 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Whether every command of the line is known to change no file.
+    /// Whether every command of the line is proven to change no file. What is read out of a line
+    /// can only speak against it.
     pub fn only_reads(&self) -> bool {
         !self.opaque && self.found.is_empty() && self.unresolved.is_empty()
     }
 }
 
-/// Reads a program text in another language than bash: what it names and whether it writes.
+/// Reads a program text in another language than bash: what it names and whether it writes. No
+/// such text is ever proven to only read.
 pub fn read_program(language: &str, text: &str, at: Surroundings<'_>) -> Reading {
     let walk = || walk::program(language, text, at);
-    catch_unwind(AssertUnwindSafe(walk))
-        .unwrap_or_else(|_| walk::unreadable(text, at, "what it does"))
+    let read = catch_unwind(AssertUnwindSafe(walk))
+        .unwrap_or_else(|_| walk::unreadable(text, at, "what it does"));
+    Reading {
+        opaque: true,
+        ..read
+    }
 }
 
 /// Reads a command line. Never fails: what cannot be parsed is [`Unresolved`].
 pub fn read(line: &str, at: Surroundings<'_>) -> Reading {
+    let read = walked(line, at);
+    Reading {
+        opaque: !proof::only_reads(line, at),
+        ..read
+    }
+}
+
+fn walked(line: &str, at: Surroundings<'_>) -> Reading {
     let nesting = parse::nesting(line);
     if nesting > parse::MAX_NESTING {
         return walk::unreadable(line, at, "what it does, since it is nested too deeply");

@@ -1,12 +1,18 @@
 //! What is known while a line runs: words after expansion, and the shell's state.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
     path::{Path, PathBuf},
     rc::Rc,
 };
 
+use brush_parser::ast::FunctionBody;
+
 use super::{Surroundings, Target};
+
+/// How many states of the shell are followed side by side.
+const MAX_WORLDS: usize = 8;
 
 /// A part of a word after expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,11 +123,47 @@ impl Field {
     }
 }
 
-/// A function or an alias of the line.
+/// What a name stands for that the line gave a meaning of its own.
 #[derive(Debug)]
 pub(super) enum Callable {
-    Function(Box<brush_parser::ast::FunctionBody>),
+    Function {
+        body: Box<FunctionBody>,
+        /// All of the body, to tell one from another.
+        content: String,
+    },
     Alias(String),
+    /// Nothing of the line's: in one of the states that were joined it was not defined.
+    Plain,
+}
+
+impl Callable {
+    pub(super) fn function(body: &FunctionBody) -> Self {
+        Self::Function {
+            content: format!("{body:?}"),
+            body: Box::new(body.clone()),
+        }
+    }
+}
+
+impl PartialEq for Callable {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Function { content: a, .. }, Self::Function { content: b, .. })
+            | (Self::Alias(a), Self::Alias(b)) => a == b,
+            (Self::Plain, Self::Plain) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Callable {}
+
+/// A text that runs at some later moment, wherever the shell is then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Trap {
+    pub text: String,
+    /// The bytes of the line that set it.
+    pub bytes: Range<usize>,
 }
 
 /// One state that the shell may be in.
@@ -130,9 +172,17 @@ pub(super) struct World {
     /// Absolute where it is known.
     pub cwd: Field,
     pub vars: BTreeMap<String, Vec<Field>>,
-    pub functions: BTreeMap<String, Rc<Callable>>,
+    /// Any of what stands at a name may be what it means.
+    pub functions: BTreeMap<String, Vec<Rc<Callable>>>,
     /// `$1` and so on; `None` when not known.
     pub positional: Option<Vec<Field>>,
+    /// Variables that may be read-only.
+    pub fixed: BTreeSet<String>,
+    /// By signal.
+    pub traps: BTreeMap<String, Vec<Trap>>,
+    /// A command failed here that hardly ever does. What is done about it is read, and no more,
+    /// unless that changes the shell.
+    pub unlikely: bool,
 }
 
 impl PartialEq for World {
@@ -140,7 +190,9 @@ impl PartialEq for World {
         self.cwd == other.cwd
             && self.vars == other.vars
             && self.positional == other.positional
-            && self.functions.len() == other.functions.len()
+            && self.functions == other.functions
+            && self.fixed == other.fixed
+            && self.traps == other.traps
     }
 }
 
@@ -167,10 +219,66 @@ impl World {
             vars,
             functions: BTreeMap::new(),
             positional: None,
+            fixed: BTreeSet::new(),
+            traps: BTreeMap::new(),
+            unlikely: false,
+        }
+    }
+
+    /// Gives a name a meaning, in place of those that it had.
+    pub(super) fn define(&mut self, name: &str, callable: Callable) {
+        self.functions
+            .insert(name.to_owned(), vec![Rc::new(callable)]);
+    }
+
+    /// The state of a shell below this one, which does not take over every trap.
+    pub(super) fn below_this(&self) -> Self {
+        let mut inner = self.clone();
+        inner
+            .traps
+            .retain(|signal, _| matches!(signal.as_str(), "DEBUG" | "ERR" | "RETURN"));
+        inner
+    }
+
+    /// One state in which all holds that holds in either: less is known, nothing is forgotten.
+    fn join(&mut self, other: Self) {
+        self.unlikely &= other.unlikely;
+        if self.cwd != other.cwd {
+            self.cwd = Field::unknown();
+        }
+        let unknown = || vec![Field::unknown()];
+        for (name, value) in &mut self.vars {
+            if other.vars.get(name) != Some(value) {
+                *value = unknown();
+            }
+        }
+        for name in other.vars.into_keys() {
+            self.vars.entry(name).or_insert_with(unknown);
+        }
+        if self.positional != other.positional {
+            self.positional = None;
+        }
+        let plain = || vec![Rc::new(Callable::Plain)];
+        for (name, known) in &mut self.functions {
+            if !other.functions.contains_key(name) {
+                union(known, plain());
+            }
+        }
+        for (name, more) in other.functions {
+            union(self.functions.entry(name).or_insert_with(plain), more);
+        }
+        self.fixed.extend(other.fixed);
+        for (signal, more) in other.traps {
+            union(self.traps.entry(signal).or_default(), more);
         }
     }
 
     pub(super) fn set(&mut self, name: &str, value: Vec<Field>) {
+        // Setting a read-only one fails, and the script goes on.
+        let value = match self.fixed.contains(name) {
+            true => vec![Field::unknown()],
+            false => value,
+        };
         self.vars.insert(name.to_owned(), value);
     }
 
@@ -224,4 +332,41 @@ fn texts(field: &Field) -> Vec<String> {
         }
     }
     texts
+}
+
+fn union<T: PartialEq>(known: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !known.contains(&one) {
+            known.push(one);
+        }
+    }
+}
+
+/// Puts two lists of worlds together; too many become one in which less is known.
+pub(super) fn merged(mut worlds: Vec<World>, more: Vec<World>) -> Vec<World> {
+    more.into_iter().for_each(|world| add(&mut worlds, world));
+    if worlds.len() <= MAX_WORLDS {
+        return worlds;
+    }
+    let mut worlds = worlds.into_iter();
+    let one = worlds.next().map(|mut one| {
+        worlds.for_each(|world| one.join(world));
+        one
+    });
+    one.into_iter().collect()
+}
+
+pub(super) fn add(worlds: &mut Vec<World>, world: World) {
+    match worlds.iter_mut().find(|known| **known == world) {
+        Some(known) => known.unlikely &= world.unlikely,
+        None => worlds.push(world),
+    }
+}
+
+/// The worlds that go on after a list of commands: an unlikely one only where there is no other.
+pub(super) fn settled(mut worlds: Vec<World>) -> Vec<World> {
+    if worlds.iter().any(|world| !world.unlikely) {
+        worlds.retain(|world| !world.unlikely);
+    }
+    worlds
 }

@@ -1,10 +1,12 @@
 //! Builtins that change the shell, and commands that run others.
 
+use std::rc::Rc;
+
 use super::{
     args::{Args, as_line},
     stream::Stream,
     walk::Walker,
-    world::{Callable, Field, Part, World},
+    world::{Callable, Field, Part, World, merged},
 };
 
 /// Variables that would move the store or switch the guard off.
@@ -135,17 +137,8 @@ impl Walker<'_> {
             self.unresolved("which command it runs");
             return (vec![world], Stream::unknown());
         };
-        if let Some(callable) = world.functions.get(&name).cloned() {
-            return match &*callable {
-                Callable::Function(body) => self.call(body, world, args, stdin),
-                Callable::Alias(text) => {
-                    let line = format!("{text} {}", quoted(args));
-                    let mut inner = world.clone();
-                    inner.functions.remove(&name);
-                    self.run_apart(&line, &inner, stdin);
-                    (vec![world], Stream::unknown())
-                }
-            };
+        if let Some(meanings) = world.functions.get(&name).cloned() {
+            return self.call_any(&meanings, argv, declared, world, stdin);
         }
         let base = name.rsplit('/').next().unwrap_or(&name).to_owned();
         self.mention(args, &world);
@@ -182,6 +175,7 @@ impl Walker<'_> {
                     self.check_variable(name);
                     world.set(name, value.clone());
                 }
+                self.fix(&base, args, &mut world);
                 Stream::default()
             }
             "unset" => {
@@ -213,7 +207,12 @@ impl Walker<'_> {
                 world.set(&name.unwrap_or("MAPFILE".into()), value);
                 Stream::default()
             }
+            "enable" | "disable" => {
+                self.restricted = true;
+                Stream::default()
+            }
             "set" => {
+                self.restricted |= args.iter().any(|a| a.start().contains('r'));
                 if let Some(at) = args.iter().position(|a| a.known().as_deref() == Some("--")) {
                     world.positional = Some(args[at + 1..].to_vec());
                 }
@@ -228,17 +227,14 @@ impl Walker<'_> {
             "alias" => {
                 for text in args.iter().filter_map(Field::known) {
                     if let Some((name, text)) = text.split_once('=') {
-                        let alias = Callable::Alias(text.to_owned());
-                        world.functions.insert(name.to_owned(), alias.into());
+                        world.define(name, Callable::Alias(text.to_owned()));
                     }
                 }
                 Stream::default()
             }
             "eval" => return self.text_in_shell(args, world, stdin),
             "trap" => {
-                if let Some(text) = args.first().and_then(Field::known) {
-                    self.run_apart(&text, &world, &Stream::default());
-                }
+                self.trap(args, &mut world);
                 Stream::default()
             }
             "source" | "." => match self.piped_script(args.first(), stdin) {
@@ -251,10 +247,7 @@ impl Walker<'_> {
                     self.shell_text(&world, &fed);
                     Stream::unknown()
                 }
-                None => {
-                    self.opaque();
-                    Stream::unknown()
-                }
+                None => Stream::unknown(),
             },
             "env" => return (vec![world.clone()], self.env(args, world, stdin)),
             "xargs" => {
@@ -279,7 +272,7 @@ impl Walker<'_> {
                         self.run_apart(&as_line(&rest[1..]), &world, stdin);
                     }
                     _ => {
-                        self.invoke(rest, &[], world.clone(), stdin);
+                        self.invoke_plain(rest, &[], world.clone(), stdin);
                     }
                 }
                 Stream::unknown()
@@ -295,7 +288,6 @@ impl Walker<'_> {
                         self.change(file, &world, "script");
                     }
                 }
-                self.opaque();
                 Stream::unknown()
             }
             "ssh" => {
@@ -325,7 +317,6 @@ impl Walker<'_> {
                         self.run_apart(&text, &world, &Stream::default());
                     }
                 }
-                self.opaque();
                 Stream::unknown()
             }
             shell if SHELLS.contains(&shell) => {
@@ -343,14 +334,14 @@ impl Walker<'_> {
                 let verb = args
                     .iter()
                     .position(|a| a.known().is_some_and(|text| verbs.contains(&text.as_str())));
-                match verb {
-                    Some(at) => {
-                        let rest =
-                            Args::parse(&args[at + 1..], "", &["with", "python", "env-file"], true);
-                        let rest = rest.operands;
-                        return (vec![world.clone()], self.invoke(&rest, &[], world, stdin).1);
-                    }
-                    None => self.opaque(),
+                if let Some(at) = verb {
+                    let rest =
+                        Args::parse(&args[at + 1..], "", &["with", "python", "env-file"], true);
+                    let rest = rest.operands;
+                    return (
+                        vec![world.clone()],
+                        self.invoke_plain(&rest, &[], world, stdin).1,
+                    );
                 }
                 Stream::unknown()
             }
@@ -385,9 +376,76 @@ impl Walker<'_> {
         (vec![world], printed)
     }
 
-    /// The command may change files, and nothing says which.
-    pub(super) fn opaque(&mut self) {
-        self.out.opaque = true;
+    /// `readonly` and `declare -r`: what is set afterwards may fail.
+    fn fix(&mut self, name: &str, args: &[Field], world: &mut World) {
+        let parsed = Args::parse(args, "", &[], false);
+        // A function that is read-only cannot be defined again.
+        self.restricted |= parsed.has(&["f"]);
+        if name == "readonly" || parsed.has(&["r"]) {
+            let names = parsed.operands.iter().map(|field| {
+                let start = field.start();
+                start.split('=').next().unwrap_or_default().to_owned()
+            });
+            world.fixed.extend(names);
+        }
+    }
+
+    /// Runs what a name of the line may mean, each meaning by itself.
+    fn call_any(
+        &mut self,
+        meanings: &[Rc<Callable>],
+        argv: &[Field],
+        declared: &[(String, Vec<Field>)],
+        world: World,
+        stdin: &Stream,
+    ) -> (Vec<World>, Stream) {
+        let mut worlds = Vec::new();
+        let mut last = Stream::default();
+        for meaning in meanings {
+            let (after, printed) = match &**meaning {
+                Callable::Function { body, .. } => {
+                    self.call(body, world.clone(), &argv[1..], stdin)
+                }
+                Callable::Alias(text) => {
+                    let line = format!("{text} {}", quoted(&argv[1..]));
+                    let mut inner = world.clone();
+                    if let Some(name) = argv[0].known() {
+                        inner.functions.remove(&name);
+                    }
+                    self.run_apart(&line, &inner, stdin);
+                    (vec![world.clone()], Stream::unknown())
+                }
+                Callable::Plain => self.invoke_plain(argv, declared, world.clone(), stdin),
+            };
+            worlds = merged(worlds, after);
+            last = printed;
+        }
+        match meanings.len() {
+            1 => (worlds, last),
+            _ => (worlds, Stream::unknown()),
+        }
+    }
+
+    /// Runs a command that no function or alias of the line can stand for.
+    pub(super) fn invoke_plain(
+        &mut self,
+        argv: &[Field],
+        declared: &[(String, Vec<Field>)],
+        mut world: World,
+        stdin: &Stream,
+    ) -> (Vec<World>, Stream) {
+        let name = argv.first().and_then(Field::known).unwrap_or_default();
+        let Some(hidden) = world.functions.remove(&name) else {
+            return self.invoke(argv, declared, world, stdin);
+        };
+        let (mut after, printed) = self.invoke(argv, declared, world, stdin);
+        for world in &mut after {
+            let functions = &mut world.functions;
+            functions
+                .entry(name.clone())
+                .or_insert_with(|| hidden.clone());
+        }
+        (after, printed)
     }
 
     /// `eval`: the arguments are a line of this shell.
@@ -432,7 +490,7 @@ impl Walker<'_> {
             world.set(name, vec![first.skip(name.len() + 1)]);
             rest = more;
         }
-        self.invoke(rest, &[], world, stdin).1
+        self.invoke_plain(rest, &[], world, stdin).1
     }
 
     fn runner(
@@ -496,10 +554,13 @@ impl Walker<'_> {
         if matches!(name, "parallel" | "entr") {
             let given = stdin.items.clone().unwrap_or(vec![Field::unknown()]);
             let command: Vec<Field> = rest.to_vec();
-            self.invoke(&fill(&command, &["{}", "/_"], &given), &[], inner, stdin);
+            self.invoke_plain(&fill(&command, &["{}", "/_"], &given), &[], inner, stdin);
             return (vec![world], Stream::unknown());
         }
-        let (after, printed) = self.invoke(rest, &[], inner, stdin);
+        let (after, printed) = match name {
+            "time" => self.invoke(rest, &[], inner, stdin),
+            _ => self.invoke_plain(rest, &[], inner, stdin),
+        };
         match name {
             // These run in this shell.
             "command" | "builtin" | "exec" | "time" => (after, printed),
@@ -532,10 +593,11 @@ impl Walker<'_> {
             return;
         }
         match parsed.operands.first().filter(|_| !parsed.has(&["s"])) {
-            Some(script) => match self.piped_script(Some(script), stdin) {
-                Some(fed) => self.shell_text(world, &fed),
-                None => self.opaque(),
-            },
+            Some(script) => {
+                if let Some(fed) = self.piped_script(Some(script), stdin) {
+                    self.shell_text(world, &fed)
+                }
+            }
             None => self.shell_text(world, stdin),
         }
     }
@@ -564,7 +626,6 @@ impl Walker<'_> {
             None if stdin.decoded => self.hidden("what it runs, since it is decoded first"),
             None if stdin.piped => self.runs_unknown("what the inner shell runs"),
             None => {
-                self.opaque();
                 self.waits();
             }
         }
@@ -596,7 +657,7 @@ impl Walker<'_> {
             None => vec![command.into_iter().chain(given).collect()],
         };
         for argv in calls {
-            self.invoke(&argv, &[], world.clone(), &Stream::unknown());
+            self.invoke_plain(&argv, &[], world.clone(), &Stream::unknown());
         }
     }
 
