@@ -1,7 +1,9 @@
-//! Who asks: only people change invariants, so that a changing call that comes from under an
-//! agent is refused (semantics section 8).
+//! Who asks: only people change invariants, so that a changing request that comes from under an
+//! agent is refused.
 
 use std::{ffi::OsString, fs, os::unix::ffi::OsStringExt};
+
+use super::EngineError;
 
 /// Variables that agents set for the commands they run.
 const MARKS: [&str; 11] = [
@@ -52,11 +54,12 @@ pub fn person() -> String {
         .unwrap_or_else(|| format!("user {}", rustix::process::getuid().as_raw()))
 }
 
-/// The sentence that refuses a call.
-pub fn refusal(why: &str) -> String {
-    format!(
-        "only people change invariants and plans, and this comes from under an agent ({why}); do it in a terminal of your own"
-    )
+/// The error that refuses a request.
+pub fn refusal(why: &str) -> EngineError {
+    EngineError::not_for_agents(format!(
+        "only people change invariants and plans, and this comes from under an agent ({why})"
+    ))
+    .hint("do it in a terminal of your own")
 }
 
 /// The nearest process above this one whose name is one of `names`.
