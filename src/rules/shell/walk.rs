@@ -353,7 +353,7 @@ impl<'a> Walker<'a> {
                 .word_or_name
                 .as_ref()
                 .is_some_and(|name| ["cd", "pushd", "popd"].contains(&name.value.as_str())));
-            let halfway = after.iter().filter(|_| !moves && !likely).cloned();
+            let halfway = after.iter().filter(|_| !moves).cloned();
             for world in std::iter::once(before).chain(halfway) {
                 let unlikely = world.unlikely || likely;
                 add(&mut bad, World { unlikely, ..world });
