@@ -27,9 +27,10 @@ use std::{
 use invar::{
     engine::{
         Call,
-        places::OwnDisk,
-        protocol::{HookCall, HookEvent, PROTOCOL, Request},
-        tree::Snapshot,
+        disk::places::OwnDisk,
+        disk::tree::Snapshot,
+        protocol::{ClientLine, PROTOCOL},
+        requests::{HookCall, HookEvent},
     },
     model::{Attempt, Effect},
     rules::shell::{Surroundings, read},
@@ -403,18 +404,18 @@ fn flood(home: &Path) -> bool {
                     }],
                     ..Attempt::default()
                 };
-                let request = Request {
+                let line = ClientLine {
                     v: PROTOCOL,
                     id: (round * rate + n) as u64 + 1,
                     subscribe: false,
-                    call: Call::Hook(HookCall::new(
+                    call: Call::HookCall(HookCall::new(
                         "claude-code",
                         "flood",
                         &root,
                         HookEvent::Attempt(attempt),
                     )),
                 };
-                serde_json::to_writer(&mut lines, &request).unwrap();
+                serde_json::to_writer(&mut lines, &line).unwrap();
                 lines.push(b'\n');
             }
             stream.write_all(&lines).unwrap();

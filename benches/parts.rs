@@ -13,7 +13,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use invar::{
-    engine::{Call, EngineHandle, Locations, host::Host, writer::Engine},
+    engine::{EngineHandle, Locations, host::Host, requests::Ping, writer::Engine},
     rules::{
         filter::{Filter, FilterMode},
         merge::merge,
@@ -83,7 +83,7 @@ fn socket(c: &mut Criterion) {
         .block_on(EngineHandle::connect(&locations.socket))
         .unwrap();
     c.bench_function("socket round trip", |b| {
-        b.iter(|| runtime.block_on(far.call(Call::Ping)).unwrap());
+        b.iter(|| runtime.block_on(far.ask(Ping {})).unwrap());
     });
     drop(host);
 }

@@ -10,7 +10,7 @@ use std::{path::Path, sync::Arc};
 
 use invar::{
     app::{Model, Msg, update},
-    engine::protocol::Snapshot,
+    engine::requests::Snapshot,
     model::{Invariant, InvariantId, Layer, LetterCheck, PlanId, Scope},
     rules::{
         letter::{LetterSet, PatternEnv, Place},

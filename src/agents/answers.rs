@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::dialect::{HookAnswer, Moment, Occasion, Refusal};
-use crate::{engine::protocol::HookReply, model::VerdictKind};
+use crate::{engine::requests::HookReply, model::VerdictKind};
 
 /// Longer strings are cut by some agents; the end of ours must not be lost.
 pub const MAX_REASON: usize = 9_000;

@@ -13,7 +13,7 @@ use super::{
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
-use crate::{engine::protocol::HookReply, model::VerdictKind};
+use crate::{engine::requests::HookReply, model::VerdictKind};
 
 /// The adapter.
 pub static CLAUDE_CODE: Agent = Agent {
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::{
         agents::{HookEnv, Parsed, Refusal, answers::MAX_REASON},
-        engine::protocol::HookEvent,
+        engine::requests::HookEvent,
         model::{Effect, Verdict, VerdictKind},
     };
 

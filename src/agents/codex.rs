@@ -12,7 +12,7 @@ use super::{
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
-use crate::engine::protocol::HookReply;
+use crate::engine::requests::HookReply;
 
 /// The adapter.
 pub static CODEX: Agent = Agent {

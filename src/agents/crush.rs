@@ -7,7 +7,7 @@ use super::{
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
-use crate::engine::protocol::HookReply;
+use crate::engine::requests::HookReply;
 
 /// The exit code that halts.
 const HALT: u8 = 49;

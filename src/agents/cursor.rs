@@ -10,7 +10,7 @@ use super::{
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
-use crate::{engine::protocol::HookReply, model::VerdictKind};
+use crate::{engine::requests::HookReply, model::VerdictKind};
 
 /// The adapter.
 pub static CURSOR: Agent = Agent {

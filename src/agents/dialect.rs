@@ -15,7 +15,7 @@ use super::{
     tools::{Tool, declared, effects_of, effects_of_unknown, only_reads},
 };
 use crate::{
-    engine::protocol::{AgentTraits, HookCall, HookEvent, HookReply},
+    engine::requests::{AgentTraits, HookCall, HookEvent, HookReply},
     model::{Attempt, Effect, VerdictKind, visible},
 };
 

@@ -12,7 +12,7 @@ use super::{
     settings::{Form, Install},
     tools::Tool,
 };
-use crate::engine::protocol::HookReply;
+use crate::engine::requests::HookReply;
 
 /// The adapter of Gemini CLI.
 pub static GEMINI: Agent = Agent {

@@ -9,7 +9,7 @@ use super::{
     dialect::{Agent, Fields, HookAnswer, Moment, Occasion, Refusal},
     tools::Tool,
 };
-use crate::{engine::protocol::HookReply, model::VerdictKind};
+use crate::{engine::requests::HookReply, model::VerdictKind};
 
 /// The exit codes of the command line: 3 blocked, 4 halted.
 const DENIED: u8 = 3;

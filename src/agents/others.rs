@@ -14,7 +14,7 @@ use super::{
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
-use crate::engine::protocol::HookReply;
+use crate::engine::requests::HookReply;
 
 /// What is assumed of an agent that nobody has run.
 const THIN: Capabilities = Capabilities {

@@ -10,7 +10,7 @@ use super::{
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
-use crate::engine::protocol::HookReply;
+use crate::engine::requests::HookReply;
 
 /// The adapter of opencode, 1.x and 2.x.
 pub static OPENCODE: Agent = Agent {

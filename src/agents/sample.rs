@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::{
         agents::{HookEnv, all},
-        engine::protocol::HookEvent,
+        engine::requests::HookEvent,
         model::Effect,
     };
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{HookEnv, agent};
-use crate::{engine::protocol::HookEvent, model::Attempt};
+use crate::{engine::requests::HookEvent, model::Attempt};
 
 /// One recorded attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

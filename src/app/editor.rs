@@ -7,7 +7,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui_textarea::TextArea;
 
 use crate::{
-    engine::Call,
+    app::Ask,
+    engine::requests::{Add, Edit},
     model::{
         Checkpoint, Invariant, InvariantId, InvariantPatch, Layer, LetterCheck, NewInvariant,
         Scope, Severity, clean_text,
@@ -282,11 +283,11 @@ impl Editor {
         clean_text(&text).err().map(|e| e.to_string())
     }
 
-    /// The call that saves the fields.
+    /// What saves the fields.
     ///
     /// # Errors
     /// What [`Editor::problem`] says.
-    pub fn save(&self) -> Result<Call, String> {
+    pub fn save(&self) -> Result<Ask, String> {
         if let Some(problem) = self.problem() {
             return Err(problem);
         }
@@ -299,7 +300,7 @@ impl Editor {
         };
         let scope = self.chosen_scope().clone();
         Ok(match self.editing {
-            None => Call::Add {
+            None => Ask::Add(Box::new(Add {
                 invariant: NewInvariant {
                     text,
                     scope,
@@ -310,8 +311,8 @@ impl Editor {
                 },
                 cwd: PathBuf::new(),
                 plan: None,
-            },
-            Some((id, revision)) => Call::Edit {
+            })),
+            Some((id, revision)) => Ask::Edit(Box::new(Edit {
                 id: id.to_string(),
                 patch: InvariantPatch {
                     // An emptied text of a letter invariant is written from its check.
@@ -322,7 +323,7 @@ impl Editor {
                     non_overridable: Some(self.non_overridable),
                     expected_revision: Some(revision),
                 },
-            },
+            })),
         })
     }
 

@@ -2,6 +2,7 @@
 //! says what shall be done; [`crate::ui`] draws the model and does it.
 
 pub mod action;
+pub mod ask;
 pub mod copy;
 pub mod editor;
 pub mod effective;
@@ -18,7 +19,8 @@ pub mod tree;
 mod update;
 
 pub use action::Action;
-pub use model::{Effect, Model, Msg, Pane, Purpose};
+pub use ask::{Answered, Ask};
+pub use model::{Effect, Model, Msg, Pane};
 pub use update::update;
 
 #[cfg(test)]

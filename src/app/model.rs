@@ -11,15 +11,16 @@ use crossterm::event::{KeyEvent, MouseEvent};
 
 use super::{
     action::Action,
+    ask::{Answered, Ask},
     effective::{self, EffectiveRow},
     list::ListView,
     overlay::Overlay,
     settings::Settings,
-    stream::{Stream, Tone, invariants},
+    stream::{Stream, Tone, blocked_by},
     tree::{self, Node, TreeRow},
 };
 use crate::{
-    engine::{Call, EngineError, Reply, State, protocol::Snapshot},
+    engine::{State, requests::Snapshot},
     model::{
         Event, Invariant, InvariantId, Money, PhaseState, Plan, PlanId, ProjectName, Scope,
         ScopeKind,
@@ -75,25 +76,8 @@ pub enum Msg {
     Edited(Option<String>),
     /// How a copy went.
     Copied(Result<String, String>),
-    Answer {
-        purpose: Purpose,
-        answer: Box<Result<Reply, EngineError>>,
-    },
-}
-
-/// What a call was made for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Purpose {
-    /// The editor's save.
-    Save,
-    /// Something a person asked for; the word is told when it is done.
-    Do(&'static str),
-    /// The state, after events were missed.
-    Resync,
-    /// The decision tree of the plan that is open.
-    Decisions,
-    /// That the engine looks at the project file of this directory.
-    Meet,
+    /// The engine has answered.
+    Answer(Box<Answered>),
 }
 
 /// How many of the project's files patterns match.
@@ -107,10 +91,8 @@ pub struct Counted {
 /// What shall be done.
 #[derive(Debug, PartialEq)]
 pub enum Effect {
-    Call {
-        purpose: Purpose,
-        call: Box<Call>,
-    },
+    /// Ask the engine.
+    Ask(Ask),
     /// Put the text into the clipboard.
     Copy(String),
     /// Hand the text to the person's own editor.
@@ -304,6 +286,16 @@ impl Model {
         self.built_for = self.scopes.selected.clone();
     }
 
+    /// The project of what is selected among the scopes, else the one of this directory.
+    pub fn project_in_view(&self) -> Option<ProjectName> {
+        let selected = match self.scopes.selected.as_ref() {
+            Some(Node::Project(name)) => Some(name.clone()),
+            Some(Node::Plan(id)) => self.state.plans.get(id).map(|p| p.project.clone()),
+            _ => None,
+        };
+        selected.or_else(|| self.home_project.clone())
+    }
+
     /// The invariant that is selected in the effective set.
     pub fn selected_invariant(&self) -> Option<&Invariant> {
         self.selected_row().map(EffectiveRow::invariant)
@@ -486,9 +478,11 @@ impl Model {
                 Some((format!("halted: {why}"), true))
             }
             PhaseState::Blocked => {
-                let verb = plan.blocked.map_or("the transition", |t| t.verb());
-                let count = invariants(plan.violated_ids.len());
-                Some((format!("{verb} is blocked by {count}"), true))
+                let why = match plan.blocked {
+                    Some(transition) => blocked_by(transition, plan),
+                    None => "the transition is blocked".to_owned(),
+                };
+                Some((why, true))
             }
             PhaseState::Queued if plan.blocked.is_some() => {
                 let verb = plan.blocked.map_or("it", |t| t.verb());

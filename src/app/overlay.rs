@@ -1,7 +1,7 @@
 //! What can lie over the panes.
 
 use super::{editor::Editor, palette::Palette, resolver::Resolver};
-use crate::engine::protocol::DecisionNode;
+use crate::engine::requests::DecisionNode;
 use crate::model::{InvariantId, PlanId};
 
 /// A view on top of the panes; the topmost gets the keys.

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use crate::{
     engine::state::is_notable,
     model::{
-        AssentStatus, CheckOutcome, Event, EventKind, PlanChange, PlanId, VerdictKind, ViolationId,
-        visible,
+        AssentStatus, CheckOutcome, Event, EventKind, PhaseState, Plan, PlanChange, PlanId,
+        Transition, VerdictKind, ViolationId, visible,
     },
 };
 
@@ -57,7 +57,7 @@ impl Stream {
             return;
         }
         if let Some(row) = row(event) {
-            // Told anew at every gate that it closes, and shown once.
+            // Emitted again at each gate; show once.
             if row.violation.is_some() && self.rows.iter().any(|r| r.violation == row.violation) {
                 return;
             }
@@ -156,6 +156,19 @@ fn row(event: &Event) -> Option<StreamRow> {
             text.clone(),
             String::new(),
         ),
+        EventKind::ConfigurationRead { fault } => {
+            let (tone, why) = match fault {
+                None => (Tone::Good, "in force from now on".to_owned()),
+                Some(fault) => (Tone::Bad, format!("not used: {fault}")),
+            };
+            make(
+                tone,
+                "config",
+                "the configuration was changed".into(),
+                why,
+                String::new(),
+            )
+        }
         EventKind::PlanChanged { plan, change } => {
             let subject = format!("plan {short}");
             match change {
@@ -166,14 +179,14 @@ fn row(event: &Event) -> Option<StreamRow> {
                     format!("{phase} {}", plan.state),
                     String::new(),
                 ),
-                PlanChange::Blocked { transition } if plan.violated_ids.is_empty() => {
+                PlanChange::Blocked { transition } if plan.state == PhaseState::Blocked => {
+                    let why = blocked_by(*transition, plan);
+                    make(Tone::Bad, "blocked", subject, why, String::new())
+                }
+                // Logs of the first schema have one name for both, and the plan tells them apart.
+                PlanChange::Blocked { transition } | PlanChange::Unblocked { transition } => {
                     let why = format!("{} can be retried", transition.verb());
                     make(Tone::Good, "unblocked", subject, why, String::new())
-                }
-                PlanChange::Blocked { transition } => {
-                    let count = plan.violated_ids.len();
-                    let why = format!("{} is blocked by {}", transition.verb(), invariants(count));
-                    make(Tone::Bad, "blocked", subject, why, String::new())
                 }
                 PlanChange::Halted { reason } => {
                     make(Tone::Bad, "halted", subject, reason.clone(), String::new())
@@ -244,8 +257,20 @@ fn row(event: &Event) -> Option<StreamRow> {
     })
 }
 
+/// What keeps a blocked plan from a transition: `execute is blocked by 2 invariants`.
+pub fn blocked_by(transition: Transition, plan: &Plan) -> String {
+    let verb = transition.verb();
+    match &plan.fault {
+        Some(fault) => format!("{verb} is blocked: {fault}"),
+        None => format!(
+            "{verb} is blocked by {}",
+            invariants(plan.violated_ids.len())
+        ),
+    }
+}
+
 /// `1 invariant`, `2 invariants`.
-pub fn invariants(count: usize) -> String {
+fn invariants(count: usize) -> String {
     match count {
         1 => "1 invariant".to_owned(),
         n => format!("{n} invariants"),
@@ -261,4 +286,56 @@ pub fn clock(at: jiff::Timestamp) -> String {
     at.to_zoned_datetime(jiff::tz::TimeZone::system())
         .strftime("%H:%M:%S")
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::tests::plan;
+
+    fn shown(plan: Plan, change: PlanChange) -> (Tone, String, String) {
+        let mut stream = Stream::default();
+        stream.push(&Event {
+            seq: 1,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            kind: EventKind::PlanChanged { plan, change },
+        });
+        let row = stream.rows.pop_back().unwrap();
+        (row.tone, row.word, row.why)
+    }
+
+    #[test]
+    fn a_plan_that_cannot_be_reconciled_is_blocked_and_not_unblocked() {
+        let transition = Transition::StartStrategize;
+        let blocked = Plan {
+            state: PhaseState::Blocked,
+            blocked: Some(transition),
+            fault: Some("not all invariants can be loaded: invar.toml, line 9".into()),
+            ..plan(9)
+        };
+        let (tone, word, why) = shown(blocked, PlanChange::Blocked { transition });
+        assert_eq!((tone, word.as_str()), (Tone::Bad, "blocked"));
+        assert_eq!(
+            why,
+            "strategize is blocked: not all invariants can be loaded: invar.toml, line 9"
+        );
+    }
+
+    #[test]
+    fn a_plan_that_may_go_on_is_unblocked_in_new_logs_and_in_old_ones() {
+        let transition = Transition::ExecutePlan;
+        let queued = Plan {
+            state: PhaseState::Queued,
+            blocked: Some(transition),
+            ..plan(9)
+        };
+        for change in [
+            PlanChange::Unblocked { transition },
+            PlanChange::Blocked { transition },
+        ] {
+            let (tone, word, why) = shown(queued.clone(), change);
+            assert_eq!((tone, word.as_str()), (Tone::Good, "unblocked"));
+            assert_eq!(why, "execute can be retried");
+        }
+    }
 }

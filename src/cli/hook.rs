@@ -20,11 +20,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::{
     agents::{self, Agent, HookAnswer, HookEnv, MAX_PAYLOAD, Moment, Parsed, Refusal},
     engine::{
-        self, Call, Config, Locations, Reply,
+        self, Config, Locations,
         client::Connection,
-        protocol::{HookCall, HookEvent, HookReply},
+        requests::{AssentsDelegated, HookCall, HookEvent, HookReply, StillWaiting},
     },
-    model::{AssentId, Verdict, VerdictKind},
+    model::{Verdict, VerdictKind},
 };
 
 /// Well inside the time that `install` gives the hook.
@@ -133,11 +133,10 @@ fn ask(
 ) -> Result<(HookReply, Option<Locations>), String> {
     let undecided = |error: engine::EngineError| format!("no decision could be made: {error}");
     let locations = Locations::from_env(store).map_err(undecided)?;
-    let call = Call::Hook(call);
     if let Some(mut engine) = Connection::open(&locations, deadline)
-        && let Ok(answer) = engine.call(&call, deadline)
+        && let Ok(answer) = engine.ask(call.clone(), deadline)
     {
-        let mut reply = expect_hook(answer.map_err(undecided)?)?;
+        let mut reply = answer.map_err(undecided)?;
         if reply.judging {
             reply = await_judge(&mut engine, &call, reply, deadline);
         }
@@ -151,7 +150,7 @@ fn ask(
         .name("store".into())
         .spawn(move || {
             let result = engine::open_session(&locations, deadline).and_then(|mut session| {
-                let reply = session.call(&locations, call, deadline)?;
+                let reply = session.ask(&locations, call, deadline)?;
                 let own = matches!(session, engine::Session::Local(_));
                 // The store is free for the engine that is left behind.
                 drop(session);
@@ -162,10 +161,7 @@ fn ask(
         .map_err(|e| format!("no thread could be started ({e}); end some processes"))?;
     let left = deadline.saturating_duration_since(Instant::now());
     match receiver.recv_timeout(left + GRACE) {
-        Ok(result) => {
-            let (reply, leave_engine) = result.map_err(undecided)?;
-            Ok((expect_hook(reply)?, leave_engine))
-        }
+        Ok(result) => result.map_err(undecided),
         Err(mpsc::RecvTimeoutError::Timeout) => {
             Err("the store did not answer in time; see whether its disk is well".into())
         }
@@ -179,20 +175,19 @@ fn ask(
 /// until then stays due.
 fn await_judge(
     engine: &mut Connection,
-    call: &Call,
+    call: &HookCall,
     mut reply: HookReply,
     deadline: Instant,
 ) -> HookReply {
-    let Call::Hook(call) = call else { return reply };
-    let again = Call::Hook(HookCall {
+    let again = HookCall {
         again: true,
         ..call.clone()
-    });
+    };
     let until = deadline.checked_sub(SPARE).unwrap_or(deadline);
     while reply.judging && Instant::now() < until {
         std::thread::sleep(POLL);
-        match engine.call(&again, deadline) {
-            Ok(Ok(Reply::Hook(next))) => reply = *next,
+        match engine.ask(again.clone(), deadline) {
+            Ok(Ok(next)) => reply = next,
             _ => break,
         }
     }
@@ -203,7 +198,7 @@ fn await_judge(
 /// one, or when the time is over, the agent asks by its own prompt where it has one.
 fn await_person(
     engine: &mut Connection,
-    call: &Call,
+    call: &HookCall,
     mut reply: HookReply,
     can_ask: bool,
     deadline: Instant,
@@ -211,37 +206,26 @@ fn await_person(
     let until = deadline.checked_sub(SPARE).unwrap_or(deadline);
     while reply.attended && Instant::now() < until {
         std::thread::sleep(POLL);
-        let Ok(Ok(Reply::Assents(all))) = engine.call(&Call::Assents { plan: None }, deadline)
-        else {
+        let ids = reply.waiting.clone();
+        let Ok(Ok(waiting)) = engine.ask(StillWaiting { ids }, deadline) else {
             break;
         };
-        let waits = |id: &AssentId| all.iter().any(|a| a.id == *id && a.is_waiting());
-        if reply.waiting.iter().any(waits) {
+        if !waiting.is_empty() {
             continue;
         }
-        let Ok(Ok(Reply::Hook(again))) = engine.call(call, deadline) else {
+        let Ok(Ok(again)) = engine.ask(call.clone(), deadline) else {
             break;
         };
-        reply = *again;
+        reply = again;
         if reply.waiting.is_empty() {
             return reply;
         }
     }
     if can_ask && reply.verdict.verdict == VerdictKind::Ask {
         let ids = reply.waiting.clone();
-        let _ = engine.call(&Call::AssentsDelegated { ids }, deadline);
+        let _ = engine.ask(AssentsDelegated { ids }, deadline);
     }
     reply
-}
-
-fn expect_hook(reply: Reply) -> Result<HookReply, String> {
-    match reply {
-        Reply::Hook(reply) => Ok(*reply),
-        _ => Err(
-            "the engine gave an answer of another kind; end it, it may be of another version"
-                .into(),
-        ),
-    }
 }
 
 /// Reads all of stdin. More than the limit is read away, so that the agent can finish writing,

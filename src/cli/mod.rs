@@ -14,7 +14,10 @@ use args::{Cli, Command, Format};
 use output::{Failure, Output};
 
 use crate::app::settings::Settings;
-use crate::engine::{self, Call, EngineError, Locations, Reply, caller};
+use crate::engine::{
+    self, EngineError, Locations, Request, caller,
+    requests::{AgentPids, Asker, ProjectOf},
+};
 
 /// Exit codes of all commands but `hook`, which follows its agent's protocol.
 pub mod exit {
@@ -56,17 +59,26 @@ impl Context {
     /// Asks the engine: the one that runs, else the store itself.
     ///
     /// # Errors
-    /// As [`engine::Session::call`].
-    pub fn call(&mut self, call: Call) -> Result<Reply, EngineError> {
-        let _progress = progress::Progress::start(match call {
-            Call::LogVerify => "verifying the log",
-            Call::Import { .. } => "importing",
-            _ => "waiting for the engine",
-        });
-        if call.is_for_people() {
-            self.check_caller()?;
+    /// As [`engine::Session::ask`], and as [`Context::check_caller`] for what only people ask.
+    pub fn ask<R: Request>(&mut self, request: R) -> Result<R::Reply, EngineError> {
+        self.ask_saying("waiting for the engine", request)
+    }
+
+    /// As [`Context::ask`]; `what` is shown when it takes long.
+    ///
+    /// # Errors
+    /// As [`Context::ask`].
+    pub fn ask_saying<R: Request>(
+        &mut self,
+        what: &'static str,
+        request: R,
+    ) -> Result<R::Reply, EngineError> {
+        let _progress = progress::Progress::start(what);
+        match R::ASKER {
+            Asker::People => self.check_caller()?,
+            Asker::Anyone | Asker::Hooks => {}
         }
-        self.ask(call)
+        self.pass_on(request)
     }
 
     /// Refuses what only people do when an agent runs this process.
@@ -83,10 +95,7 @@ impl Context {
         if let Some(mark) = caller::own_mark() {
             return refuse(format!("{mark} is set"));
         }
-        let agents = match self.ask(Call::AgentPids)? {
-            Reply::Pids(agents) => agents,
-            _ => Vec::new(),
-        };
+        let agents = self.pass_on(AgentPids {})?;
         match caller::agent_above(std::process::id(), &agents) {
             Some(why) => refuse(why),
             None => Ok(()),
@@ -98,7 +107,7 @@ impl Context {
         self.session = None;
     }
 
-    fn ask(&mut self, call: Call) -> Result<Reply, EngineError> {
+    fn pass_on<R: Request>(&mut self, request: R) -> Result<R::Reply, EngineError> {
         let session = match &mut self.session {
             Some(session) => session,
             empty => {
@@ -106,7 +115,7 @@ impl Context {
                 empty.insert(meet_project(session, &self.locations, self.deadline)?)
             }
         };
-        session.call(&self.locations, call, self.deadline)
+        session.ask(&self.locations, request, self.deadline)
     }
 }
 
@@ -118,9 +127,9 @@ fn meet_project(
     deadline: Instant,
 ) -> Result<engine::Session, EngineError> {
     if let Ok(dir) = std::env::current_dir()
-        && engine::project_file::stamp(&engine::state::project_root(&dir)).is_some()
+        && engine::disk::has_project_file(&engine::disk::project_root(&dir))
     {
-        session.call(locations, Call::ProjectOf { dir }, deadline)?;
+        session.ask(locations, ProjectOf { dir }, deadline)?;
     }
     Ok(session)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    engine::{config::toml_fault, protocol::ImportItem},
+    engine::{config::toml_fault, requests::ImportItem},
     model::{
         Checkpoint, Invariant, Layer, LayerKind, LetterCheck, ModelError, NewInvariant, Scope,
         Severity,

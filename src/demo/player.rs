@@ -12,7 +12,12 @@ use serde_json::{Value, json};
 
 use super::scenario::{Deed, Stage};
 use crate::{
-    engine::{Call, EngineError, EngineHandle, Reply, protocol::PlanRef},
+    engine::{
+        EngineError, EngineHandle,
+        requests::{
+            Add, Enforce, List, PlanRef, PlanResume, PlanTransition, PlanUse, Resolve, Violations,
+        },
+    },
     model::{PlanId, Transition},
 };
 
@@ -80,32 +85,24 @@ impl<'a> Player<'a> {
         match deed {
             Deed::Add(new) => {
                 let cwd = self.stage.project.clone();
-                let call = Call::Add {
+                let request = Add {
                     invariant: new.clone(),
                     cwd,
                     plan: None,
                 };
-                match self.engine.call(call).await? {
-                    Reply::Added { invariant, .. } => {
-                        Ok(format!("add to {}: {}", invariant.scope, invariant.text))
-                    }
-                    other => Err(unexpected(&other)),
-                }
+                let invariant = self.engine.ask(request).await?.invariant;
+                Ok(format!("add to {}: {}", invariant.scope, invariant.text))
             }
             Deed::Use(action) => {
-                let call = Call::PlanUse {
+                let request = PlanUse {
                     action: action.parse()?,
                     project: self.stage.scenario.project.clone(),
                     params: Default::default(),
                     parent: None,
                 };
-                match self.engine.call(call).await? {
-                    Reply::PlanMade { plan, .. } => {
-                        self.plan = Some(plan.id);
-                        Ok(format!("plan use {action}: plan {}", plan.id.short()))
-                    }
-                    other => Err(unexpected(&other)),
-                }
+                let id = self.engine.ask(request).await?.plan.id;
+                self.plan = Some(id);
+                Ok(format!("plan use {action}: plan {}", id.short()))
             }
             Deed::Phase(verb) => self.transition(verb).await,
             Deed::Start => {
@@ -122,16 +119,12 @@ impl<'a> Player<'a> {
             }
             Deed::Attempt { tool, path } => self.attempt(tool, path).await,
             Deed::Report { text, response } => {
-                let list = Call::List {
+                let list = List {
                     scope: None,
                     plan: None,
                     removed: false,
                 };
-                let Reply::Invariants(all) = self.engine.call(list).await? else {
-                    return Err(EngineError::Failed(
-                        "the demo's engine lists nothing".into(),
-                    ));
-                };
+                let all = self.engine.ask(list).await?;
                 // The copy in force is the one that was added last.
                 let id = all
                     .iter()
@@ -139,28 +132,25 @@ impl<'a> Player<'a> {
                     .find(|i| i.text == *text)
                     .map(|i| i.id.to_string());
                 let violated = id.into_iter().collect();
-                let call = Call::Enforce {
+                let request = Enforce {
                     plan: self.plan(),
                     violated,
                     response: response.clone(),
                 };
-                self.engine.call(call).await?;
+                self.engine.ask(request).await?;
                 Ok(format!("enforce: \"{text}\" is violated, {response}"))
             }
             Deed::Correct => {
-                let reply = self
+                let all = self
                     .engine
-                    .call(Call::Violations {
+                    .ask(Violations {
                         plan: Some(self.plan()),
                     })
                     .await?;
-                let Reply::Violations(all) = reply else {
-                    return Err(unexpected(&reply));
-                };
                 let open = all.iter().filter(|v| v.is_open()).map(|v| v.id.to_string());
                 for violation in open {
                     self.engine
-                        .call(Call::Resolve {
+                        .ask(Resolve {
                             violation,
                             waive: None,
                         })
@@ -169,9 +159,7 @@ impl<'a> Player<'a> {
                 Ok("resolve: corrected".to_owned())
             }
             Deed::Resume => {
-                self.engine
-                    .call(Call::PlanResume { plan: self.plan() })
-                    .await?;
+                self.engine.ask(PlanResume { plan: self.plan() }).await?;
                 Ok("plan resume".to_owned())
             }
         }
@@ -186,17 +174,16 @@ impl<'a> Player<'a> {
         let transition = all.into_iter().find(|t| t.verb() == verb).ok_or_else(|| {
             EngineError::Failed(format!("the demo's scenario has an unknown phase {verb:?}"))
         })?;
-        let call = Call::PlanTransition {
+        let request = PlanTransition {
             plan: self.plan(),
             transition,
         };
-        match self.engine.call(call).await {
-            Ok(Reply::Reconciled(result)) => Ok(format!(
+        match self.engine.ask(request).await {
+            Ok(result) => Ok(format!(
                 "plan {verb}: {} in force, {} shadowed",
                 result.resolved_invariants.len(),
                 result.conflicts_resolved
             )),
-            Ok(other) => Err(unexpected(&other)),
             Err(EngineError::Blocked { violated_ids, .. }) => Ok(format!(
                 "plan {verb}: blocked by {} invariant",
                 violated_ids.len()
@@ -295,10 +282,4 @@ fn change_file(path: &Path) -> Result<(), EngineError> {
     fs::write(path, after).map_err(|e| {
         EngineError::Failed(format!("the demo could not write {}: {e}", path.display()))
     })
-}
-
-fn unexpected(reply: &Reply) -> EngineError {
-    EngineError::Failed(format!(
-        "the demo's engine gave an answer of another kind ({reply:?})"
-    ))
 }

@@ -9,9 +9,11 @@ use std::{
 };
 
 use super::{
-    Call, Config, EngineError, Locations,
+    Call, Config, EngineError, Locations, Request,
     host::Owner,
-    protocol::{PROTOCOL, Request, Response},
+    peer,
+    protocol::{ClientLine, EngineLine, PROTOCOL},
+    requests::{Again, reply_to},
     writer::{Answer, Engine},
 };
 
@@ -23,13 +25,20 @@ pub enum Session {
     Local(Box<Engine>),
 }
 
+/// How long is waited before something is tried again, at first.
+const FIRST_WAIT: Duration = Duration::from_millis(1);
+
+fn longer(wait: Duration) -> Duration {
+    (wait * 2).min(Duration::from_millis(20))
+}
+
 /// Opens a session within `deadline`: waits its turn while another process has the store and
 /// listens on no socket yet.
 ///
 /// # Errors
 /// [`EngineError::Busy`] when the deadline passes; what configuration or store report.
 pub fn open_session(locations: &Locations, deadline: Instant) -> Result<Session, EngineError> {
-    let mut wait = Duration::from_millis(1);
+    let mut wait = FIRST_WAIT;
     loop {
         if let Some(connection) = Connection::open(locations, deadline) {
             return Ok(Session::Remote(connection));
@@ -39,7 +48,7 @@ pub fn open_session(locations: &Locations, deadline: Instant) -> Result<Session,
             Ok(engine) => return Ok(Session::Local(Box::new(engine))),
             Err(EngineError::Busy(_)) if Instant::now() + wait < deadline => {
                 std::thread::sleep(wait);
-                wait = (wait * 2).min(Duration::from_millis(20));
+                wait = longer(wait);
             }
             Err(EngineError::Busy(message)) => {
                 let holder = Owner::read(locations)
@@ -53,12 +62,22 @@ pub fn open_session(locations: &Locations, deadline: Instant) -> Result<Session,
 }
 
 impl Session {
-    /// Asks, and waits for the answer until `deadline`. A call that may be repeated is sent
-    /// again, to whoever hosts the engine then, when its answer is lost.
+    /// Asks, and waits for the reply until `deadline`. A request that may be sent again is, to
+    /// whoever hosts the engine then, when its answer is lost.
     ///
     /// # Errors
     /// What the engine answers; a deadline that passed; an answer that was lost.
-    pub fn call(&mut self, locations: &Locations, call: Call, deadline: Instant) -> Answer {
+    pub fn ask<R: Request>(
+        &mut self,
+        locations: &Locations,
+        request: R,
+        deadline: Instant,
+    ) -> Result<R::Reply, EngineError> {
+        reply_to::<R>(self.call(locations, request.into_call(), deadline))
+    }
+
+    fn call(&mut self, locations: &Locations, call: Call, deadline: Instant) -> Answer {
+        let mut wait = FIRST_WAIT;
         loop {
             let lost = match self {
                 Self::Local(engine) => return engine.call(call),
@@ -72,11 +91,14 @@ impl Session {
                     "the engine did not answer in time; see whether its process is stuck".into(),
                 ));
             }
-            if !call.is_repeatable() {
+            if call.again() == Again::MustNot {
                 return Err(EngineError::Busy(format!(
                     "the engine ended while it worked ({lost}), so it is not known whether it was done; look with `invar list` and `invar plan list`"
                 )));
             }
+            // Whoever took over may end as well; asking on and on would take a processor.
+            std::thread::sleep(wait.min(left(deadline)));
+            wait = longer(wait);
             *self = open_session(locations, deadline)?;
         }
     }
@@ -96,7 +118,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the engine of the store, if one listens.
+    /// Connects to the engine of the store, if one of this user listens.
     pub fn open(locations: &Locations, deadline: Instant) -> Option<Self> {
         let told = Owner::read(locations).map(|owner| owner.socket);
         let socket = told.as_deref().unwrap_or(&locations.socket);
@@ -105,6 +127,7 @@ impl Connection {
 
     fn to(socket: &Path, deadline: Instant) -> Option<Self> {
         let stream = connect(socket, left(deadline)).ok()?;
+        peer::check_engine(&stream, socket).ok()?;
         Some(Self {
             stream: BufReader::new(stream),
             next_id: 0,
@@ -116,16 +139,24 @@ impl Connection {
     /// # Errors
     /// A connection that was lost, or a deadline that passed; what the engine answers is in
     /// the answer.
-    pub fn call(&mut self, call: &Call, deadline: Instant) -> io::Result<Answer> {
+    pub fn ask<R: Request>(
+        &mut self,
+        request: R,
+        deadline: Instant,
+    ) -> io::Result<Result<R::Reply, EngineError>> {
+        self.call(&request.into_call(), deadline).map(reply_to::<R>)
+    }
+
+    fn call(&mut self, call: &Call, deadline: Instant) -> io::Result<Answer> {
         self.next_id += 1;
         let id = self.next_id;
-        let request = Request {
+        let line = ClientLine {
             v: PROTOCOL,
             id,
             subscribe: false,
             call: call.clone(),
         };
-        let mut line = serde_json::to_vec(&request)?;
+        let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
         self.stream.get_mut().write_all(&line)?;
         let mut answer = String::new();
@@ -137,10 +168,12 @@ impl Connection {
             if self.stream.read_line(&mut answer)? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            match serde_json::from_str(&answer)? {
-                Response::Ok { id: of, reply } if of == id => return Ok(Ok(reply)),
-                Response::Err { id: of, error } if of == id || of == 0 => return Ok(Err(error)),
-                _ => {}
+            match EngineLine::read(&answer) {
+                Ok(EngineLine::Ok { id: of, reply }) if of == id => return Ok(Ok(reply)),
+                Ok(EngineLine::Err { id: of, error, .. }) if of == id => return Ok(Err(error)),
+                Ok(_) => {}
+                // It is no use to ask this engine again.
+                Err(error) => return Ok(Err(error)),
             }
         }
     }

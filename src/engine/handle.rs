@@ -1,7 +1,8 @@
-//! How everyone asks an engine: the same calls whether it runs in this process or in another.
+//! How everyone asks an engine: the same requests whether it runs in this process or in another.
 
 use std::{
     collections::HashMap,
+    io,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -13,33 +14,26 @@ use tokio::{
 };
 
 use super::{
-    Call, EngineError, Reply,
+    Call, EngineError, Request,
+    ask::{self, Ask, Decider, Outcome},
+    disk::Disk,
     host::Msg,
-    prepare::{self, Need},
-    protocol::{PROTOCOL, Request, Response, Snapshot},
-    tree::Trees,
+    notices::{self, Notice, Notices, Teller},
+    peer,
+    project_file::FileReading,
+    protocol::{ClientLine, EngineLine, PROTOCOL},
+    requests::{Snapshot, TakeSnapshot, reply_to},
     writer::Answer,
 };
-use crate::model::Event;
 
 /// How many notices wait for a subscriber before the next ones are counted instead of kept.
 pub const NOTICES: usize = 4096;
-
-/// What a subscriber is told.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
-    Event(Arc<Event>),
-    /// So many events did not fit; ask for a snapshot.
-    Lagged {
-        missed: u64,
-    },
-}
 
 /// A subscription: the state at its start and everything after. It ends with its engine.
 #[derive(Debug)]
 pub struct Subscription {
     pub snapshot: Box<Snapshot>,
-    pub notices: mpsc::Receiver<Notice>,
+    pub notices: Notices,
 }
 
 /// A reference to an engine; cheap to clone.
@@ -48,7 +42,7 @@ pub struct EngineHandle(Inner);
 
 #[derive(Clone)]
 enum Inner {
-    Local(std::sync::mpsc::Sender<Msg>, Arc<Trees>),
+    Local(std::sync::mpsc::Sender<Msg>, Arc<Disk>),
     Remote(Arc<Remote>),
 }
 
@@ -58,32 +52,74 @@ fn gone() -> EngineError {
 }
 
 impl EngineHandle {
-    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>, trees: Arc<Trees>) -> Self {
-        Self(Inner::Local(sender, trees))
+    pub(super) fn local(sender: std::sync::mpsc::Sender<Msg>, disk: Arc<Disk>) -> Self {
+        Self(Inner::Local(sender, disk))
     }
 
     /// Connects to the engine that listens at `socket`.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// Nobody listens there, or another user does.
     pub async fn connect(socket: &Path) -> Result<Self, EngineError> {
-        let stream = UnixStream::connect(socket).await.map_err(|e| {
+        let fail = |e: io::Error| {
             EngineError::Busy(format!("no engine answers at {}: {e}", socket.display()))
-        })?;
-        Ok(Self(Inner::Remote(Arc::new(Remote::start(stream)))))
+        };
+        let stream = UnixStream::connect(socket).await.map_err(fail)?;
+        let uid = stream.peer_cred().map_err(fail)?.uid();
+        match peer::is_ours(uid) {
+            true => Ok(Self::over(stream)),
+            false => Err(fail(peer::not_ours(uid))),
+        }
     }
 
-    /// Asks, and waits for the answer.
+    /// Speaks with the engine at the other end of `stream`.
+    pub(super) fn over(stream: UnixStream) -> Self {
+        Self(Inner::Remote(Arc::new(Remote::start(stream))))
+    }
+
+    /// Asks, and waits for the reply.
     ///
     /// # Errors
     /// What the engine answers, or that it went away.
-    pub async fn call(&self, call: Call) -> Answer {
+    pub async fn ask<R: Request>(&self, request: R) -> Result<R::Reply, EngineError> {
+        reply_to::<R>(self.call(request.into_call()).await)
+    }
+
+    /// Asks any request, and waits until it is done; what it is answered with is not wanted.
+    ///
+    /// # Errors
+    /// As [`EngineHandle::ask`].
+    pub async fn perform(&self, call: Call) -> Result<(), EngineError> {
+        self.call(call).await.map(drop)
+    }
+
+    async fn call(&self, call: Call) -> Answer {
+        self.begin(call).await?.answer().await
+    }
+
+    /// Hands a call over. Calls that are handed over one after the other are worked on in that
+    /// order, though none of them needs to be answered before the next is handed over.
+    ///
+    /// # Errors
+    /// The engine went away, or cannot take the call up.
+    pub(super) async fn begin(&self, call: Call) -> Result<Pending, EngineError> {
         match &self.0 {
-            Inner::Local(sender, trees) => {
-                look_first(sender, trees, &call).await?;
-                send(sender, call).await
+            Inner::Local(sender, disk) => {
+                let (mut way, disk) = (Way(sender.clone()), Arc::clone(disk));
+                if !disk.is_asked_by(&call) {
+                    return Ok(Pending::of(way.ask_at_once(call).await));
+                }
+                // Whoever waits for the disk waits on a thread of its own. What comes next is
+                // handed over after it: it may depend on what this one does.
+                let asked = tokio::task::spawn_blocking(move || ask::ask(&disk, call, &mut way));
+                let answer = asked.await.unwrap_or_else(|error| {
+                    let text =
+                        format!("the call was not asked to its end ({error}); please report it");
+                    Err(EngineError::Failed(text))
+                });
+                Ok(Pending::of(answer))
             }
-            Inner::Remote(remote) => remote.call(call, None).await,
+            Inner::Remote(remote) => remote.send(call, None).await,
         }
     }
 
@@ -92,67 +128,73 @@ impl EngineHandle {
     /// # Errors
     /// The engine went away.
     pub async fn subscribe(&self) -> Result<Subscription, EngineError> {
-        let (sender, notices) = mpsc::channel(NOTICES);
+        let (teller, notices) = notices::queue(NOTICES);
         let snapshot = match &self.0 {
             Inner::Local(engine, _) => {
                 let (reply, answer) = oneshot::channel();
                 engine
-                    .send(Msg::Subscribe { sender, reply })
+                    .send(Msg::Subscribe { teller, reply })
                     .map_err(|_| gone())?;
-                answer.await.map_err(|_| gone())?
+                answer.await.map_err(|_| gone())??
             }
-            Inner::Remote(remote) => match remote.call(Call::Snapshot, Some(sender)).await? {
-                Reply::Snapshot(snapshot) => snapshot,
-                other => {
-                    return Err(EngineError::Failed(format!("unexpected answer {other:?}")));
-                }
-            },
+            Inner::Remote(remote) => {
+                let mut asked = remote.send(TakeSnapshot {}.into(), Some(teller)).await?;
+                Box::new(reply_to::<TakeSnapshot>(asked.answer().await)?)
+            }
         };
         Ok(Subscription { snapshot, notices })
     }
 }
 
-async fn send(sender: &std::sync::mpsc::Sender<Msg>, call: Call) -> Answer {
-    let (reply, answer) = oneshot::channel();
-    let msg = Msg::Call {
-        call: Box::new(call),
-        reply,
-    };
-    sender.send(msg).map_err(|_| gone())?;
-    answer.await.map_err(|_| gone())?
+/// The way to an engine's thread.
+struct Way(std::sync::mpsc::Sender<Msg>);
+
+impl Way {
+    /// Asks a call that is about nothing on the disk.
+    async fn ask_at_once(&self, call: Call) -> Answer {
+        let (reply, outcome) = oneshot::channel();
+        let ask = Ask {
+            call: Arc::new(call),
+            facts: Arc::default(),
+        };
+        self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
+        match outcome.await.map_err(|_| gone())? {
+            Outcome::Done(answer, _) => answer,
+            Outcome::Needs(_) => Err(EngineError::Failed(
+                "a call that is not about the disk asked for a fact of it; please report it".into(),
+            )),
+        }
+    }
 }
 
-/// Looks at the trees that a call is about, on a thread that may wait for the disk.
-async fn look_first(
-    sender: &std::sync::mpsc::Sender<Msg>,
-    trees: &Arc<Trees>,
-    call: &Call,
-) -> Result<(), EngineError> {
-    let need = prepare::need(call);
-    let trees = Arc::clone(trees);
-    let looked = match need {
-        Need::Nothing => return Ok(()),
-        Need::LookAtPlan => {
-            let Call::PlanTransition { plan, .. } = call else {
-                return Ok(());
-            };
-            // An unknown plan is told by the call itself.
-            let Ok(Reply::Roots(roots)) = send(sender, Call::RootsOf { plan: plan.clone() }).await
-            else {
-                return Ok(());
-            };
-            tokio::task::spawn_blocking(move || {
-                prepare::look_at(&trees, &roots);
-                Ok(())
-            })
-        }
-        need => tokio::task::spawn_blocking(move || prepare::prepare(&trees, &need)),
-    };
-    match looked.await {
-        Ok(done) => done.map_err(|e| EngineError::Busy(e.to_string())),
-        Err(error) => Err(EngineError::Failed(format!(
-            "the project's files could not be looked at ({error}); please report it"
-        ))),
+impl Decider for Way {
+    fn files_read(&mut self, readings: Vec<FileReading>) {
+        // An engine that is gone is met by the call itself.
+        let _ = self.0.send(Msg::Files(readings));
+    }
+
+    fn decide(&mut self, ask: Ask) -> Result<Outcome, EngineError> {
+        let (reply, outcome) = oneshot::channel();
+        self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
+        outcome.blocking_recv().map_err(|_| gone())
+    }
+}
+
+/// A call that was handed over.
+pub(super) struct Pending(oneshot::Receiver<Answer>);
+
+impl Pending {
+    /// One that is answered already.
+    fn of(answer: Answer) -> Self {
+        let (reply, pending) = oneshot::channel();
+        // The receiver is right here.
+        let _ = reply.send(answer);
+        Self(pending)
+    }
+
+    /// Waits for the answer. Nothing is lost when the future is dropped before.
+    pub(super) async fn answer(&mut self) -> Answer {
+        (&mut self.0).await.unwrap_or_else(|_| Err(gone()))
     }
 }
 
@@ -166,8 +208,9 @@ struct Remote {
 struct Waiting {
     next_id: u64,
     answers: HashMap<u64, oneshot::Sender<Answer>>,
-    subscriber: Option<mpsc::Sender<Notice>>,
-    closed: bool,
+    subscriber: Option<Teller>,
+    /// Why nothing can be asked any more.
+    closed: Option<EngineError>,
 }
 
 impl Remote {
@@ -185,47 +228,29 @@ impl Remote {
         let shared = Arc::clone(&waiting);
         tokio::spawn(async move {
             let mut read = BufReader::new(read).lines();
+            let mut ended = gone();
             while let Ok(Some(line)) = read.next_line().await {
-                let Ok(response) = serde_json::from_str::<Response>(&line) else {
-                    break;
-                };
-                let notice = match response {
-                    Response::Ok { id, reply } => {
-                        settle(&shared, id, Ok(reply));
-                        continue;
+                match EngineLine::read(&line) {
+                    Ok(line) => lock(&shared).take(line),
+                    // Whoever waits is told why, and nobody asks this engine again.
+                    Err(error) => {
+                        ended = error;
+                        break;
                     }
-                    // The engine did not understand a line, and cannot say which.
-                    Response::Err { id: 0, .. } => break,
-                    Response::Err { id, error } => {
-                        settle(&shared, id, Err(error));
-                        continue;
-                    }
-                    Response::Event { event } => Notice::Event(Arc::from(event)),
-                    Response::Lagged { missed } => Notice::Lagged { missed },
-                };
-                let subscriber = lock(&shared).subscriber.clone();
-                if let Some(subscriber) = subscriber
-                    && subscriber.send(notice).await.is_err()
-                {
-                    lock(&shared).subscriber = None;
                 }
             }
-            // Dropping the senders tells everyone who waits that the engine is gone.
-            let mut waiting = lock(&shared);
-            waiting.closed = true;
-            waiting.answers.clear();
-            waiting.subscriber = None;
+            lock(&shared).close(ended);
         });
         Self { lines, waiting }
     }
 
-    async fn call(&self, call: Call, subscriber: Option<mpsc::Sender<Notice>>) -> Answer {
+    async fn send(&self, call: Call, subscriber: Option<Teller>) -> Result<Pending, EngineError> {
         let (sender, answer) = oneshot::channel();
         let subscribe = subscriber.is_some();
         let id = {
             let mut waiting = lock(&self.waiting);
-            if waiting.closed {
-                return Err(gone());
+            if let Some(why) = &waiting.closed {
+                return Err(why.clone());
             }
             waiting.next_id += 1;
             let id = waiting.next_id;
@@ -235,17 +260,20 @@ impl Remote {
             }
             id
         };
-        let request = Request {
+        let line = ClientLine {
             v: PROTOCOL,
             id,
             subscribe,
             call,
         };
-        let mut line = serde_json::to_string(&request)
+        let mut line = serde_json::to_string(&line)
             .map_err(|e| EngineError::Failed(format!("a call could not be encoded: {e}")))?;
         line.push('\n');
-        self.lines.send(line).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        if self.lines.send(line).await.is_err() {
+            let why = lock(&self.waiting).closed.clone();
+            return Err(why.unwrap_or_else(gone));
+        }
+        Ok(Pending(answer))
     }
 }
 
@@ -253,9 +281,39 @@ fn lock(waiting: &Mutex<Waiting>) -> std::sync::MutexGuard<'_, Waiting> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn settle(waiting: &Mutex<Waiting>, id: u64, answer: Answer) {
-    if let Some(sender) = lock(waiting).answers.remove(&id) {
-        // A caller that gave up waiting is no fault.
-        let _ = sender.send(answer);
+impl Waiting {
+    /// Gives a line to whom it is for. Never waits: whoever waits for an answer may be the
+    /// subscriber, and both come over the same connection.
+    fn take(&mut self, line: EngineLine) {
+        match line {
+            EngineLine::Ok { id, reply } => self.settle(id, Ok(reply)),
+            EngineLine::Err { id, error, .. } => self.settle(id, Err(error)),
+            EngineLine::Event { event } => self.tell(Notice::Event(Arc::from(event))),
+            EngineLine::Lagged { missed } => self.tell(Notice::Lagged { missed }),
+        }
+    }
+
+    fn settle(&mut self, id: u64, answer: Answer) {
+        if let Some(sender) = self.answers.remove(&id) {
+            // A caller that gave up waiting is no fault.
+            let _ = sender.send(answer);
+        }
+    }
+
+    fn tell(&mut self, notice: Notice) {
+        if let Some(teller) = &self.subscriber
+            && teller.tell(notice).is_err()
+        {
+            self.subscriber = None;
+        }
+    }
+
+    /// Tells everyone who waits that nothing more will come, and why.
+    fn close(&mut self, why: EngineError) {
+        for (_, sender) in self.answers.drain() {
+            let _ = sender.send(Err(why.clone()));
+        }
+        self.subscriber = None;
+        self.closed = Some(why);
     }
 }

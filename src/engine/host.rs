@@ -2,7 +2,10 @@
 //! it. What has queued up is written in one transaction.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -12,18 +15,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::{
-    Call, EngineError, Locations,
+    Call, Config, EngineError, Locations,
+    ask::{Ask, Decider, Outcome},
     config::JudgeConfig,
-    handle::{EngineHandle, Notice},
+    disk::{Changed, Disk, Watch},
+    handle::EngineHandle,
     judge::{self, JudgeJob},
-    protocol::Snapshot,
+    notices::{Notice, Teller},
+    project_file::FileReading,
+    requests::Snapshot,
     socket,
-    watch::Watch,
-    writer::{Answer, Engine},
+    writer::Engine,
 };
 use crate::model::{Event, EventKind, JudgeCheck};
 
@@ -35,18 +42,25 @@ const BATCH: usize = 256;
 
 /// What the engine's thread is told.
 pub(super) enum Msg {
-    Call {
-        call: Box<Call>,
-        reply: oneshot::Sender<Answer>,
+    Ask {
+        ask: Ask,
+        reply: oneshot::Sender<Outcome>,
     },
+    /// Project files have changed.
+    Files(Vec<FileReading>),
+    /// The configuration was read again; or why it cannot be used.
+    Configured(Result<Box<Config>, String>),
     Subscribe {
-        sender: mpsc::Sender<Notice>,
-        reply: oneshot::Sender<Box<Snapshot>>,
+        teller: Teller,
+        reply: oneshot::Sender<Result<Box<Snapshot>, EngineError>>,
     },
     /// A judge has answered.
     Judged(Box<JudgeCheck>),
     Stop,
 }
+
+/// The longest owner file that is read.
+const LONGEST_OWNER: u64 = 4096;
 
 /// Who hosts the engine of a store; written beside it for others to find.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +70,20 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Reads who hosts the engine, if anyone says so.
+    /// Reads who hosts the engine, if anyone says so. What lies there but is no small file is
+    /// not read: a pipe would hold its reader for ever, and a device has no end.
     pub fn read(locations: &Locations) -> Option<Self> {
-        let text = fs::read(locations.owner_file()).ok()?;
+        let file = fs::OpenOptions::new()
+            .read(true)
+            .custom_flags((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32)
+            .open(locations.owner_file())
+            .ok()?;
+        let found = file.metadata().ok()?;
+        if !found.is_file() || found.len() > LONGEST_OWNER {
+            return None;
+        }
+        let mut text = Vec::new();
+        file.take(LONGEST_OWNER).read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -77,7 +102,7 @@ pub struct Host {
     server: Option<socket::Server>,
     locations: Locations,
     calls: Arc<AtomicU64>,
-    trees: Arc<super::tree::Trees>,
+    disk: Arc<Disk>,
 }
 
 impl Host {
@@ -88,7 +113,8 @@ impl Host {
     pub fn start(mut engine: Engine) -> Result<Self, EngineError> {
         engine.recall()?;
         let locations = engine.locations().clone();
-        let trees = Arc::clone(engine.core().trees());
+        let disk = Arc::clone(engine.disk());
+        disk.stay();
         let (sender, receiver) = channel();
         let calls = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&calls);
@@ -103,7 +129,7 @@ impl Host {
             server: None,
             locations,
             calls,
-            trees,
+            disk,
         };
         let server = socket::Server::start(&host.locations.socket, host.handle())?;
         host.server = Some(server);
@@ -122,7 +148,7 @@ impl Host {
 
     /// A handle to ask it.
     pub fn handle(&self) -> EngineHandle {
-        EngineHandle::local(self.sender.clone(), Arc::clone(&self.trees))
+        EngineHandle::local(self.sender.clone(), Arc::clone(&self.disk))
     }
 
     /// How many calls it has answered; a number that stands still means that it is idle.
@@ -151,58 +177,16 @@ impl Drop for Host {
     }
 }
 
-struct Subscriber {
-    sender: mpsc::Sender<Notice>,
-    missed: u64,
-}
-
-impl Subscriber {
-    /// Hands over a notice or counts it; false when nobody listens any more.
-    fn tell(&mut self, event: &Arc<Event>) -> bool {
-        use mpsc::error::TrySendError;
-        if self.missed > 0 {
-            match self.sender.try_send(Notice::Lagged {
-                missed: self.missed,
-            }) {
-                Ok(()) => self.missed = 0,
-                Err(TrySendError::Full(_)) => {
-                    self.missed += 1;
-                    return true;
-                }
-                Err(TrySendError::Closed(_)) => return false,
-            }
-        }
-        match self.sender.try_send(Notice::Event(Arc::clone(event))) {
-            Ok(()) => true,
-            Err(TrySendError::Full(_)) => {
-                self.missed += 1;
-                true
-            }
-            Err(TrySendError::Closed(_)) => false,
-        }
-    }
-}
-
 fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter: &AtomicU64) {
-    let mut subscribers: Vec<Subscriber> = Vec::new();
-    let places = Arc::new(Places::new(JUDGES));
-    // Any call looks at the project files; this one asks for nothing else.
-    let waker = wake.clone();
-    let mut watch = Watch::new(move || {
-        let (reply, _) = oneshot::channel();
-        let _ = waker.send(Msg::Call {
-            call: Box::new(Call::Ping),
-            reply,
-        });
-    });
-    for root in engine
-        .core()
-        .state()
-        .projects
-        .values()
-        .flat_map(|p| &p.roots)
-    {
-        watch.add(root);
+    let mut subscribers: Vec<Teller> = Vec::new();
+    let permits = Arc::new(Semaphore::new(JUDGES));
+    let mut watch = Watched::start(
+        Arc::clone(engine.disk()),
+        &engine.locations().config,
+        wake.clone(),
+    );
+    for project in engine.core().state().projects.values() {
+        watch.add(&project.roots);
     }
     let mut write_by: Option<Instant> = None;
     loop {
@@ -218,14 +202,16 @@ fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter
                 counter.fetch_add(batch.len() as u64, Ordering::Relaxed);
                 stop = work(&mut engine, batch, &mut subscribers, &mut watch);
                 for job in engine.take_jobs() {
-                    make_check(job, engine.judge().clone(), wake.clone(), &places);
+                    make_check(job, engine.judge().clone(), wake.clone(), &permits);
                 }
             }
-            Err(RecvTimeoutError::Timeout) => publish_flushed(&mut engine, &mut subscribers),
+            Err(RecvTimeoutError::Timeout) => {
+                publish_flushed(&mut engine, &mut subscribers, &mut watch)
+            }
             Err(RecvTimeoutError::Disconnected) => stop = true,
         }
         if stop {
-            publish_flushed(&mut engine, &mut subscribers);
+            publish_flushed(&mut engine, &mut subscribers, &mut watch);
             return;
         }
         write_by = match (engine.has_pending(), write_by) {
@@ -236,16 +222,60 @@ fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter
     }
 }
 
+/// The project directories whose files are looked at whenever one changes.
+struct Watched {
+    watch: Watch,
+    disk: Arc<Disk>,
+}
+
+impl Watched {
+    fn start(disk: Arc<Disk>, config: &Path, engine: Sender<Msg>) -> Self {
+        let looks = Arc::clone(&disk);
+        let file = config.to_owned();
+        let before = Mutex::new(fs::read(config).unwrap_or_default());
+        let watch = Watch::new(config, move |changed| match changed {
+            Changed::ProjectFile => looks.look_at_files(None, |readings| {
+                if !readings.is_empty() {
+                    let _ = engine.send(Msg::Files(readings));
+                }
+            }),
+            Changed::Configuration => {
+                let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
+                let now = fs::read(&file);
+                // An editor empties a file before it writes it.
+                let being_written = now.as_ref().is_ok_and(Vec::is_empty);
+                let now = now.unwrap_or_default();
+                if *before == now || being_written {
+                    return;
+                }
+                *before = now;
+                let config = Config::load(&file).map(Box::new);
+                let config = config.map_err(|error| error.to_string());
+                let _ = engine.send(Msg::Configured(config));
+            }
+        });
+        Self { watch, disk }
+    }
+
+    fn add(&mut self, roots: &[PathBuf]) {
+        self.disk.know(roots.iter());
+        for root in roots {
+            self.watch.add(root);
+        }
+        self.disk.is_watched(self.watch.is_complete());
+    }
+}
+
 /// How many judges are asked at the same time.
 const JUDGES: usize = 4;
 
-/// Places of which a few are free.
-struct Places {
+/// Semaphore of which a few are free.
+struct Semaphore {
     free: Mutex<usize>,
     left: Condvar,
 }
 
-impl Places {
+impl Semaphore {
     fn new(free: usize) -> Self {
         Self {
             free: Mutex::new(free),
@@ -269,17 +299,17 @@ impl Places {
 }
 
 /// Asks a judge on a thread of its own; the answer comes back as a message.
-fn make_check(job: JudgeJob, config: JudgeConfig, answer: Sender<Msg>, places: &Arc<Places>) {
-    let places = Arc::clone(places);
+fn make_check(job: JudgeJob, config: JudgeConfig, answer: Sender<Msg>, permits: &Arc<Semaphore>) {
+    let permits = Arc::clone(permits);
     let failed = job.clone();
     let name = config.clone();
     let sender = answer.clone();
     let started = std::thread::Builder::new()
         .name("judge".into())
         .spawn(move || {
-            places.enter();
+            permits.enter();
             let check = judge::run(&job, &config);
-            places.leave();
+            permits.leave();
             let _ = answer.send(Msg::Judged(Box::new(check)));
         });
     if started.is_err() {
@@ -292,65 +322,68 @@ fn make_check(job: JudgeJob, config: JudgeConfig, answer: Sender<Msg>, places: &
 fn work(
     engine: &mut Engine,
     batch: Vec<Msg>,
-    subscribers: &mut Vec<Subscriber>,
-    watch: &mut Watch,
+    subscribers: &mut Vec<Teller>,
+    watch: &mut Watched,
 ) -> bool {
-    let mut calls = Vec::new();
+    let mut asked = Vec::new();
     let mut replies = Vec::new();
     let mut stop = false;
     let mut newcomers = Vec::new();
     let mut judged = Vec::new();
     for msg in batch {
         match msg {
-            Msg::Call { call, reply } => {
-                calls.push(*call);
+            Msg::Ask { ask, reply } => {
+                asked.push(ask);
                 replies.push(reply);
             }
-            Msg::Subscribe { sender, reply } => newcomers.push((sender, reply)),
+            Msg::Files(readings) => engine.files_read(readings),
+            Msg::Configured(config) => engine.configure(config),
+            Msg::Subscribe { teller, reply } => newcomers.push((teller, reply)),
             Msg::Judged(check) => judged.push(*check),
             Msg::Stop => stop = true,
         }
     }
-    if calls.iter().any(|c| matches!(c, Call::Undo)) {
+    if asked.iter().any(|a| matches!(*a.call, Call::Undo(_))) {
         crate::model::fault::point("engine");
     }
     for check in judged {
         let events = engine.judged(check);
-        publish(events, subscribers);
+        publish(events, subscribers, watch);
     }
     engine.attend(!subscribers.is_empty());
-    let (answers, events) = engine.run(calls);
-    for event in &events {
-        if let EventKind::ProjectBound { project } = &event.kind {
-            project.roots.iter().for_each(|root| watch.add(root));
-        }
-    }
+    let (outcomes, events) = engine.run(asked);
     // The screen is told before the agent has its answer.
-    publish(events, subscribers);
-    for (reply, answer) in replies.into_iter().zip(answers) {
-        let _ = reply.send(answer);
+    publish(events, subscribers, watch);
+    for (reply, outcome) in replies.into_iter().zip(outcomes) {
+        let _ = reply.send(outcome);
     }
     if !newcomers.is_empty() {
-        publish_flushed(engine, subscribers);
-        for (sender, reply) in newcomers {
-            if reply.send(Box::new(engine.core().snapshot())).is_ok() {
-                subscribers.push(Subscriber { sender, missed: 0 });
+        let snapshot = engine.snapshot();
+        // Those who are there already are told what the snapshot made durable.
+        publish_flushed(engine, subscribers, watch);
+        for (teller, reply) in newcomers {
+            let welcome = snapshot.is_ok();
+            if reply.send(snapshot.clone()).is_ok() && welcome {
+                subscribers.push(teller);
             }
         }
     }
     stop
 }
 
-fn publish_flushed(engine: &mut Engine, subscribers: &mut Vec<Subscriber>) {
+fn publish_flushed(engine: &mut Engine, subscribers: &mut Vec<Teller>, watch: &mut Watched) {
     match engine.flush() {
-        Ok(events) => publish(events, subscribers),
+        Ok(events) => publish(events, subscribers, watch),
         Err(error) => tracing::error!(%error, "allowed attempts could not be recorded"),
     }
 }
 
-fn publish(events: Vec<Event>, subscribers: &mut Vec<Subscriber>) {
+fn publish(events: Vec<Event>, subscribers: &mut Vec<Teller>, watch: &mut Watched) {
     for event in events {
+        if let EventKind::ProjectBound { project } = &event.kind {
+            watch.add(&project.roots);
+        }
         let event = Arc::new(event);
-        subscribers.retain_mut(|s| s.tell(&event));
+        subscribers.retain(|s| s.tell(Notice::Event(Arc::clone(&event))).is_ok());
     }
 }

@@ -102,6 +102,12 @@ impl Judging {
         self.recent.push_back(check);
     }
 
+    /// All actions that wait for a judge, for tests that compare states.
+    #[cfg(test)]
+    pub(crate) fn actions(&self) -> impl Iterator<Item = &JudgedAction> {
+        self.actions.values()
+    }
+
     /// The actions of a plan after an event, oldest first.
     pub fn of(&self, plan: PlanId, after: u64) -> impl Iterator<Item = &JudgedAction> {
         let from = (plan, after.saturating_add(u64::from(after > 0)));
@@ -135,12 +141,9 @@ impl Judging {
         self.by_plan.get(&plan).copied().unwrap_or_default()
     }
 
-    /// What all checks of today cost so far.
-    pub fn spent_today(&self) -> Spent {
-        self.by_day
-            .get(&day_of(Timestamp::now()))
-            .copied()
-            .unwrap_or_default()
+    /// What all checks of the day of `now` (UTC) cost so far.
+    pub fn spent_on_day(&self, now: Timestamp) -> Spent {
+        self.by_day.get(&day_of(now)).copied().unwrap_or_default()
     }
 }
 

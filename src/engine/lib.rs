@@ -3,39 +3,44 @@
 //! [`core`] decides on what [`state`] holds; [`writer`] makes it durable; [`host`] runs it as a
 //! background task with subscribers and the socket; [`client`] and [`handle`] reach it.
 
+mod ask;
 pub mod builtin;
 pub mod caller;
 pub mod child;
 pub mod client;
 pub mod config;
+mod connection;
 pub mod core;
+pub mod disk;
+mod error;
+pub mod facts;
 pub mod handle;
-mod hook_call;
 pub mod host;
+pub mod journal;
 pub mod judge;
 pub mod judging;
 pub mod link;
+pub mod located;
 pub mod locations;
 pub mod message;
-pub mod ops;
-pub mod places;
-mod prepare;
+mod notices;
+mod peer;
 pub mod project_file;
 pub mod protocol;
-mod reach;
+pub mod requests;
 mod socket;
 pub mod state;
 pub mod step;
 pub mod strikes;
-pub mod tree;
-mod watch;
 pub mod writer;
 
 pub use client::{Session, open_session};
 pub use config::Config;
-pub use handle::{EngineHandle, Notice, Subscription};
+pub use error::EngineError;
+pub use handle::{EngineHandle, Subscription};
 pub use locations::Locations;
-pub use protocol::{Call, EngineError, Reply};
+pub use notices::{Notice, Notices};
+pub use requests::{Call, Reply, Request};
 pub use state::State;
 
 use invar_model as model;

@@ -12,7 +12,7 @@ use tokio::{
 use super::{
     Config, EngineError, EngineHandle, Locations, Notice, Subscription,
     host::{Host, Owner},
-    protocol::Snapshot,
+    requests::Snapshot,
     writer::Engine,
 };
 
@@ -75,7 +75,11 @@ async fn keep(
 ) {
     let locations = Arc::new(locations);
     loop {
-        let (handle, host) = match find(&locations, &config).await {
+        let Found {
+            handle,
+            host,
+            subscription,
+        } = match find(&locations, &config).await {
             Ok(found) => found,
             Err(error) => {
                 let _ = sender.send(LinkEvent::Failed(error)).await;
@@ -83,13 +87,10 @@ async fn keep(
             }
         };
         let hosting = host.is_some();
-        let Ok(Subscription {
+        let Subscription {
             snapshot,
             mut notices,
-        }) = handle.subscribe().await
-        else {
-            continue;
-        };
+        } = subscription;
         if sender
             .send(LinkEvent::Up {
                 handle,
@@ -118,6 +119,8 @@ async fn keep(
         if sender.send(LinkEvent::Down).await.is_err() {
             return;
         }
+        // An engine that ends as soon as it was found must not be asked in a row.
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
@@ -128,28 +131,58 @@ async fn close_host(host: Option<Host>) {
     }
 }
 
-async fn find(
-    locations: &Arc<Locations>,
-    config: &Config,
-) -> Result<(EngineHandle, Option<Host>), EngineError> {
+/// An engine that answers.
+struct Found {
+    handle: EngineHandle,
+    /// The engine, when this process hosts it.
+    host: Option<Host>,
+    subscription: Subscription,
+}
+
+/// Looks for an engine, or hosts one, until one answers.
+///
+/// # Errors
+/// There can be none, as with an engine of another version: the link must not ask it again and
+/// again. An engine that ends before it answers is looked for again, but not for ever.
+async fn find(locations: &Arc<Locations>, config: &Config) -> Result<Found, EngineError> {
     let mut last = None;
     for _ in 0..GIVE_UP_AFTER {
-        let told = Owner::read(locations).map(|owner| owner.socket);
-        let socket = told.as_deref().unwrap_or(&locations.socket);
-        if let Ok(handle) = EngineHandle::connect(socket).await {
-            return Ok((handle, None));
-        }
-        let (places, config) = (Arc::clone(locations), config.clone());
-        let opened = tokio::task::spawn_blocking(move || {
-            Engine::open(&places, &config).and_then(Host::start)
-        });
-        match opened.await {
-            Ok(Ok(host)) => return Ok((host.handle(), Some(host))),
-            Ok(Err(error @ EngineError::Busy(_))) => last = Some(error),
-            Ok(Err(error)) => return Err(error),
-            Err(panic) => return Err(EngineError::Failed(format!("the engine panicked: {panic}"))),
+        match try_once(locations, config).await {
+            Err(error @ EngineError::Busy(_)) => last = Some(error),
+            found => return found,
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
     Err(last.unwrap_or_else(|| EngineError::Busy("no engine could be reached".into())))
+}
+
+async fn try_once(locations: &Arc<Locations>, config: &Config) -> Result<Found, EngineError> {
+    let told = Owner::read(locations).map(|owner| owner.socket);
+    let socket = told.as_deref().unwrap_or(&locations.socket);
+    let (handle, host) = match EngineHandle::connect(socket).await {
+        Ok(handle) => (handle, None),
+        Err(_) => {
+            let host = start_host(locations, config).await?;
+            (host.handle(), Some(host))
+        }
+    };
+    match handle.subscribe().await {
+        Ok(subscription) => Ok(Found {
+            handle,
+            host,
+            subscription,
+        }),
+        Err(error) => {
+            close_host(host).await;
+            Err(error)
+        }
+    }
+}
+
+async fn start_host(locations: &Arc<Locations>, config: &Config) -> Result<Host, EngineError> {
+    let (places, config) = (Arc::clone(locations), config.clone());
+    let opened =
+        tokio::task::spawn_blocking(move || Engine::open(&places, &config).and_then(Host::start));
+    let panicked = |panic| EngineError::Failed(format!("the engine panicked: {panic}"));
+    opened.await.map_err(panicked)?
 }

@@ -7,25 +7,20 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread::JoinHandle,
+    time::Duration,
 };
 
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{UnixListener, UnixStream},
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{Notify, oneshot},
 };
 
 use super::{
-    Call, EngineError, caller,
-    handle::{EngineHandle, Notice},
-    protocol::{PROTOCOL, Reply, Request, Response},
+    EngineError,
+    connection::{self, Room},
+    handle::EngineHandle,
+    peer,
 };
-
-/// How many calls of one connection are worked on at once.
-const IN_FLIGHT: usize = 512;
-
-/// The longest line that is read; a longer one ends the connection.
-const MAX_LINE: u64 = 16 << 20;
 
 /// The listening socket and its thread. Dropping it closes both.
 pub(super) struct Server {
@@ -47,6 +42,7 @@ impl Server {
         let _ = fs::remove_file(path);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
+            .enable_time()
             .build()
             .map_err(|e| fail("has no runtime", &e))?;
         let listener = {
@@ -88,7 +84,7 @@ fn prepare_folder(path: &Path) -> io::Result<()> {
         .mode(0o700)
         .create(folder)?;
     let owner = fs::metadata(folder)?.uid();
-    if owner != rustix::process::getuid().as_raw() {
+    if !peer::is_ours(owner) {
         return Err(io::Error::other(format!(
             "its folder belongs to user {owner}"
         )));
@@ -96,140 +92,124 @@ fn prepare_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-async fn accept(listener: UnixListener, handle: EngineHandle, mut stopped: oneshot::Receiver<()>) {
-    let us = rustix::process::getuid().as_raw();
+/// Where connections come from.
+trait Listen {
+    async fn next(&mut self) -> io::Result<UnixStream>;
+}
+
+impl Listen for UnixListener {
+    async fn next(&mut self) -> io::Result<UnixStream> {
+        self.accept().await.map(|(stream, _)| stream)
+    }
+}
+
+/// How long nobody is let in after so many failures in a row. Out of descriptors, the next try
+/// fails as soon as it is made, and trying on and on would take a processor for itself.
+fn pause_after(failures: u32) -> Duration {
+    const FIRST: Duration = Duration::from_millis(10);
+    const LONGEST: Duration = Duration::from_secs(1);
+    FIRST.saturating_mul(1 << failures.min(10)).min(LONGEST)
+}
+
+async fn accept(
+    mut listener: impl Listen,
+    handle: EngineHandle,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    let room = Arc::new(Room::new());
+    let closed = Arc::new(Notify::new());
+    let mut failures = 0;
     loop {
-        tokio::select! {
+        let accepted = tokio::select! {
             _ = &mut stopped => return,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    match stream.peer_cred() {
-                        Ok(peer) if peer.uid() == us => {
-                            let pid = peer.pid().and_then(|p| u32::try_from(p).ok());
-                            tokio::spawn(serve(stream, handle.clone(), pid));
-                        }
-                        _ => {}
-                    }
-                }
-                Err(error) => {
-                    // Out of descriptors, most likely: those that are open must end first.
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::task::yield_now().await;
-                }
+            accepted = listener.next() => accepted,
+        };
+        match accepted {
+            Ok(stream) => {
+                failures = 0;
+                let Some(pid) = admitted(&stream) else {
+                    continue;
+                };
+                let (handle, room) = (handle.clone(), Arc::clone(&room));
+                let closed = Arc::clone(&closed);
+                tokio::spawn(async move {
+                    connection::serve(stream, handle, pid, room).await;
+                    closed.notify_one();
+                });
             }
-        }
-    }
-}
-
-/// Why a call of that process is refused, if it is.
-async fn refused(handle: &EngineHandle, call: &Call, peer: Option<u32>) -> Option<EngineError> {
-    // This process is not asked for leave by itself.
-    if !call.is_for_people() || peer == Some(std::process::id()) {
-        return None;
-    }
-    let agents = match handle.call(Call::AgentPids).await {
-        Ok(Reply::Pids(agents)) => agents,
-        _ => Vec::new(),
-    };
-    let why = caller::agent_above(peer?, &agents)?;
-    Some(EngineError::NotForAgents(caller::refusal(&why)))
-}
-
-async fn serve(stream: UnixStream, handle: EngineHandle, peer: Option<u32>) {
-    let (read, mut write) = stream.into_split();
-    let (lines, mut outgoing) = mpsc::channel::<Response>(256);
-    let mut writer = tokio::spawn(async move {
-        while let Some(response) = outgoing.recv().await {
-            let mut line = serde_json::to_vec(&response).unwrap_or_else(|error| {
-                tracing::error!(%error, "an answer could not be encoded");
-                Vec::new()
-            });
-            if line.is_empty() {
-                break;
-            }
-            line.push(b'\n');
-            if write.write_all(&line).await.is_err() {
-                break;
-            }
-        }
-    });
-    let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
-    let mut read = BufReader::new(read);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let mut limited = (&mut read).take(MAX_LINE);
-        tokio::select! {
-            // Who cannot be answered is not listened to either.
-            _ = &mut writer => return,
-            read = limited.read_until(b'\n', &mut line) => match read {
-                Ok(n) if n > 0 && line.ends_with(b"\n") => {}
-                _ => return,
-            },
-        }
-        let request: Request = match serde_json::from_slice(&line) {
-            Ok(request) => request,
             Err(error) => {
-                let error = EngineError::Invalid(format!("the request is not understood: {error}"));
-                let _ = lines.send(Response::Err { id: 0, error }).await;
-                return;
+                if failures == 0 {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                }
+                tokio::select! {
+                    _ = &mut stopped => return,
+                    // One that closes gives its descriptor back.
+                    () = closed.notified() => {}
+                    () = tokio::time::sleep(pause_after(failures)) => {}
+                }
+                failures += 1;
             }
-        };
-        let id = request.id;
-        if request.v != PROTOCOL {
-            let error = EngineError::Failed(format!(
-                "the engine speaks version {PROTOCOL} and the caller {}; end the older one (process {}) and try again",
-                request.v,
-                std::process::id()
-            ));
-            let _ = lines.send(Response::Err { id, error }).await;
-            continue;
         }
-        // Who asks faster than is answered waits here, and not in memory.
-        let Ok(permit) = Arc::clone(&in_flight).acquire_owned().await else {
-            return;
-        };
-        let (handle, lines) = (handle.clone(), lines.clone());
-        tokio::spawn(async move {
-            let _permit = permit;
-            if request.subscribe {
-                subscribe(&handle, id, &lines).await;
-                return;
-            }
-            if let Some(error) = refused(&handle, &request.call, peer).await {
-                let _ = lines.send(Response::Err { id, error }).await;
-                return;
-            }
-            let response = match handle.call(request.call).await {
-                Ok(reply) => Response::Ok { id, reply },
-                Err(error) => Response::Err { id, error },
-            };
-            let _ = lines.send(response).await;
-        });
     }
 }
 
-async fn subscribe(handle: &EngineHandle, id: u64, lines: &mpsc::Sender<Response>) {
-    let mut subscription = match handle.subscribe().await {
-        Ok(subscription) => subscription,
-        Err(error) => {
-            let _ = lines.send(Response::Err { id, error }).await;
-            return;
-        }
-    };
-    let reply = Reply::Snapshot(subscription.snapshot);
-    if lines.send(Response::Ok { id, reply }).await.is_err() {
-        return;
+/// The process that connected, as far as the system tells; `None` when it is of another user.
+fn admitted(stream: &UnixStream) -> Option<Option<u32>> {
+    let peer = stream.peer_cred().ok()?;
+    peer::is_ours(peer.uid()).then(|| peer.pid().and_then(|pid| u32::try_from(pid).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, time::Instant};
+
+    use super::*;
+    use crate::tests::World;
+
+    /// Fails as often as it is told to, then gives its streams, then waits for ever.
+    struct Failing {
+        failures: u32,
+        streams: VecDeque<UnixStream>,
     }
-    while let Some(notice) = subscription.notices.recv().await {
-        let response = match notice {
-            Notice::Event(event) => Response::Event {
-                event: Box::new((*event).clone()),
-            },
-            Notice::Lagged { missed } => Response::Lagged { missed },
-        };
-        if lines.send(response).await.is_err() {
-            return;
+
+    impl Listen for Failing {
+        async fn next(&mut self) -> io::Result<UnixStream> {
+            if self.failures > 0 {
+                self.failures -= 1;
+                return Err(rustix::io::Errno::MFILE.into());
+            }
+            match self.streams.pop_front() {
+                Some(stream) => Ok(stream),
+                None => std::future::pending().await,
+            }
         }
+    }
+
+    #[tokio::test]
+    async fn out_of_descriptors_it_waits_longer_and_longer_and_then_goes_on() {
+        let mut w = World::new();
+        let host = crate::host::Host::start(w.engine.take().unwrap()).unwrap();
+        let (theirs, ours) = UnixStream::pair().unwrap();
+        let failures = 5;
+        let listener = Failing {
+            failures,
+            streams: [ours].into(),
+        };
+        let (_stop, stopped) = oneshot::channel();
+        let start = Instant::now();
+        let task = tokio::spawn(accept(listener, host.handle(), stopped));
+        let client = EngineHandle::over(theirs);
+        let pong = client.ask(crate::requests::Ping {}).await.unwrap();
+        assert_eq!(pong.pid, std::process::id());
+        let pauses: Duration = (0..failures).map(pause_after).sum();
+        assert!(start.elapsed() >= pauses, "it did not pause");
+        task.abort();
+    }
+
+    #[test]
+    fn the_pauses_grow_to_a_second() {
+        let pauses: Vec<u128> = (0..9).map(|n| pause_after(n).as_millis()).collect();
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1000, 1000]);
+        assert_eq!(pause_after(u32::MAX), Duration::from_secs(1));
     }
 }

@@ -1,22 +1,22 @@
 //! What an engine keeps in memory, and a screen as its mirror: a fold over events.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    path::{Path, PathBuf},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    path::Path,
     sync::Arc,
 };
 
 use crate::{
     model::{
-        Action, ActionName, Assent, AssentId, AssentStatus, Event, EventKind, Invariant,
-        InvariantId, JournalEntry, Layer, LetterCheck, Origin, Plan, PlanChange, PlanId, Project,
-        ProjectName, Running, Scope, Session, Strike, Verdict, VerdictKind, Violation, ViolationId,
+        Action, ActionName, Assent, AssentId, AssentStatus, Decision, Event, EventKind, Invariant,
+        InvariantId, Layer, LetterCheck, Origin, Plan, PlanChange, PlanId, Project, ProjectName,
+        Running, Scope, Session, Strike, Verdict, VerdictKind, Violation, ViolationId,
     },
     rules::{glob, normalise::Keyed},
     store::{Loaded, Row},
 };
 
-use super::{judging::Judging, protocol::Snapshot, strikes::Strikes};
+use super::{journal::Journal, judging::Judging, requests::Snapshot, strikes::Strikes};
 
 /// How many of the last notable events are kept at hand.
 pub const RECENT: usize = 1000;
@@ -31,6 +31,7 @@ pub fn is_notable(kind: &EventKind) -> bool {
         | EventKind::CorrectionApplied { .. }
         | EventKind::ChangeFound { .. }
         | EventKind::ChangeNotAttributed { .. }
+        | EventKind::ConfigurationRead { .. }
         | EventKind::AssentChanged { .. }
         | EventKind::JudgeChecked { .. } => true,
         _ => false,
@@ -72,8 +73,10 @@ pub struct State {
     pub breaches: u64,
     /// Why invariants of the store could not be loaded; nothing is decided without them.
     pub unreadable: Vec<String>,
-    /// Changes that can be undone, oldest first. Only an engine has them.
-    pub journal: Vec<JournalEntry>,
+    /// The digests of the sets in force that were written out since this state was loaded.
+    pub sets: HashSet<String>,
+    /// Changes that can be undone.
+    pub journal: Journal,
 }
 
 impl State {
@@ -89,12 +92,11 @@ impl State {
             strikes: loaded.strikes,
             violations: loaded.violations,
             assents: loaded.assents,
-            checks: Vec::new(),
+            journal: loaded.journal,
             ..Snapshot::default()
         });
         Self {
             judging: Judging::new(loaded.checks, loaded.judged_actions),
-            journal: loaded.journal,
             unreadable: loaded.unreadable.iter().map(ToString::to_string).collect(),
             ..state
         }
@@ -118,6 +120,7 @@ impl State {
             violations: keyed(snapshot.violations, |v| v.id),
             assents: keyed(snapshot.assents, |a| a.id),
             judging: Judging::new(snapshot.checks, Vec::new()),
+            journal: Journal::new(snapshot.journal),
             ..Self::default()
         };
         for invariant in snapshot.invariants {
@@ -143,7 +146,9 @@ impl State {
             violations: self.violations.values().cloned().collect(),
             assents: self.assents.values().cloned().collect(),
             checks: self.judging.recent(),
+            journal: self.journal.entries().to_vec(),
             restores: false,
+            config_fault: None,
             judge_bounds: None,
             breaches: self.breaches,
             built_in,
@@ -178,12 +183,18 @@ impl State {
             self.recent.push_back(event.clone());
         }
         match &event.kind {
-            EventKind::InvariantAdded { invariant }
-            | EventKind::InvariantEdited { invariant }
-            | EventKind::InvariantRemoved { invariant }
-            | EventKind::InvariantRestored { invariant } => {
+            EventKind::InvariantAdded { invariant, journal }
+            | EventKind::InvariantEdited { invariant, journal }
+            | EventKind::InvariantRemoved { invariant, journal }
+            | EventKind::InvariantRestored { invariant, journal } => {
+                let mut rows = vec![Row::Invariant(invariant.clone())];
+                if let Some(step) = journal {
+                    let before = self.invariants.get(&invariant.id);
+                    let before = before.map(|k| k.invariant.clone());
+                    rows.extend(self.journal.take(step, before, invariant));
+                }
                 self.put_invariant(invariant.clone());
-                vec![Row::Invariant(invariant.clone())]
+                rows
             }
             EventKind::ProjectBound { project } => {
                 self.projects.insert(project.name.clone(), project.clone());
@@ -209,7 +220,9 @@ impl State {
                 }
                 rows
             }
-            EventKind::SessionStarted { session } | EventKind::SessionEnded { session } => {
+            EventKind::SessionStarted { session }
+            | EventKind::SessionChanged { session }
+            | EventKind::SessionEnded { session } => {
                 let key = (session.agent.clone(), session.session.clone());
                 self.sessions.insert(key, session.clone());
                 vec![Row::Session(session.clone())]
@@ -256,7 +269,9 @@ impl State {
                 session.running.retain(|r| r.background || !ended(r));
                 vec![Row::Session(session.clone())]
             }
-            EventKind::ChangeNotAttributed { .. } => Vec::new(),
+            EventKind::ChangeNotAttributed { .. } | EventKind::ConfigurationRead { .. } => {
+                Vec::new()
+            }
             EventKind::InvariantViolated { violation, .. }
             | EventKind::CorrectionApplied { violation, .. } => {
                 self.violations.insert(violation.id, violation.clone());
@@ -287,8 +302,25 @@ impl State {
             EventKind::InvariantEnforced { plan_id, record } => {
                 vec![Row::Enforcement(*plan_id, record.clone())]
             }
-            EventKind::InvariantReconciled { decisions, .. } => {
-                decisions.iter().cloned().map(Row::Decision).collect()
+            EventKind::InvariantReconciled {
+                decisions,
+                set,
+                in_force,
+                ..
+            } => {
+                let row = |decision: &Decision| {
+                    let set = decision.parent.is_none().then(|| set.clone()).flatten();
+                    Row::Decision(Decision {
+                        set,
+                        ..decision.clone()
+                    })
+                };
+                let mut rows: Vec<Row> = decisions.iter().map(row).collect();
+                if let (Some(digest), Some(set)) = (set, in_force) {
+                    self.sets.insert(digest.clone());
+                    rows.push(Row::Set(digest.clone(), set.clone()));
+                }
+                rows
             }
         }
     }
@@ -475,12 +507,4 @@ pub fn promoted(keyed: &Arc<Keyed>, plan: &Plan, action: &ActionName) -> Invaria
     invariant.origin = Origin::PromotedFrom(action.clone());
     invariant.revision = 1;
     invariant
-}
-
-/// The top of the git work tree that `dir` lies in, else `dir` itself.
-pub fn project_root(dir: &Path) -> PathBuf {
-    dir.ancestors()
-        .find(|folder| folder.join(".git").exists())
-        .unwrap_or(dir)
-        .to_owned()
 }

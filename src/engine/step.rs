@@ -1,22 +1,95 @@
 //! One step of the engine: what a call is decided with besides the state, and what comes out.
 
+use std::{path::Path, sync::Arc};
+
 use jiff::Timestamp;
 use ulid::Ulid;
 
+use super::{
+    EngineError,
+    core::{reach::Unlisted, sets::Compiled},
+    facts::{Facts, Need},
+};
 use crate::store::Batch;
 
-/// The inputs of one decision that are no state, and the batch that it fills.
+/// The inputs of one decision that are no state, and what it fills.
 pub struct Step<'a> {
     /// When the engine took the call up; every record of the call carries it.
     pub now: Timestamp,
+    /// What is known of the disk.
+    pub facts: &'a Facts,
+    /// Whether more than so many seconds have passed since the call was taken up.
+    pub late: &'a dyn Fn(u32) -> bool,
+    /// Whether the store has met the set in force that has this digest.
+    pub knows_set: &'a dyn Fn(&str) -> bool,
     /// Events and rows, to be made durable together.
     pub batch: &'a mut Batch,
+    /// What is to be done before the call is answered.
+    pub effects: Effects,
 }
 
 impl<'a> Step<'a> {
-    /// A step at `now` that writes into `batch`.
-    pub fn new(now: Timestamp, batch: &'a mut Batch) -> Self {
-        Self { now, batch }
+    /// A step at `now` that knows `facts` and writes into `batch`.
+    pub fn new(
+        now: Timestamp,
+        facts: &'a Facts,
+        late: &'a dyn Fn(u32) -> bool,
+        knows_set: &'a dyn Fn(&str) -> bool,
+        batch: &'a mut Batch,
+    ) -> Self {
+        Self {
+            now,
+            facts,
+            late,
+            knows_set,
+            batch,
+            effects: Effects::default(),
+        }
+    }
+
+    /// The project directory that the call comes from; empty when it does not say.
+    pub fn here(&self) -> &'a Path {
+        &self.facts.root.written
+    }
+}
+
+/// What is done beside the engine before a call is answered.
+#[derive(Debug, Default)]
+pub struct Effects {
+    /// What this set guards counts in the tree of its project from now on.
+    pub(crate) guard: Option<Arc<Compiled>>,
+}
+
+/// Why a call was not decided. Nothing is recorded when a fact is missing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stop {
+    /// What is wrong, or what blocks.
+    Refused(EngineError),
+    /// The decision lacks a fact.
+    Needs(Need),
+}
+
+impl From<EngineError> for Stop {
+    fn from(error: EngineError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Need> for Stop {
+    fn from(need: Need) -> Self {
+        Self::Needs(need)
+    }
+}
+
+impl From<Unlisted> for Need {
+    fn from(_: Unlisted) -> Self {
+        Self::Files
+    }
+}
+
+impl From<Unlisted> for Stop {
+    fn from(unlisted: Unlisted) -> Self {
+        Self::Needs(unlisted.into())
     }
 }
 

@@ -4,28 +4,54 @@
 
 use jiff::Timestamp;
 
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
 use super::{
     Call, Config, EngineError, Locations, Reply,
+    ask::{self, Ask, Decider, Outcome},
     config::JudgeConfig,
     core::Core,
+    disk::Disk,
+    facts::Facts,
     judge::JudgeJob,
-    prepare,
-    protocol::DecisionNode,
-    state::{RECENT, State, is_notable},
-    step::Step,
+    project_file::FileReading,
+    requests::{
+        DecisionNode, Decisions, Events, History, LogVerify, Ping, Pong, Request, Snapshot,
+        TakeSnapshot,
+    },
+    state::{RECENT, State, is_breach, is_notable},
+    step::{Effects, Step, Stop},
 };
 use crate::{
-    model::{DecisionKind, Event, EventKind, JudgeCheck},
+    model::{Decision, DecisionKind, Enforcement, Event, EventKind, JudgeCheck},
     store::{Batch, Store},
 };
 
 /// An engine that is driven by its caller's thread.
+///
+/// What it has decided becomes part of its state at once, and goes to others only when it is
+/// durable: a call is answered, and an event handed out, after the commit that holds it. When a
+/// commit fails, the state is read back from the store, so that nothing of it is left. Only an
+/// allowed attempt may be answered before it is written.
 pub struct Engine {
     core: Core,
+    disk: Arc<Disk>,
     store: Store,
-    /// Decided and answered, not yet written: allowed attempts.
+    /// Decided, not yet written.
     pending: Batch,
-    /// Set when a write failed and the state could not be read back.
+    /// Written, not yet handed out.
+    durable: Vec<Event>,
+    /// The number of the last event that is durable.
+    written: u64,
+    /// The breaches among the durable events.
+    breaches: u64,
+    /// Whether the last notable events are kept at hand.
+    recalls: bool,
+    /// Why the state is not the store's: a write failed, and the state could not be read back.
+    /// Each call tries again, so that the engine heals when the disk does.
     broken: Option<EngineError>,
     locations: Locations,
 }
@@ -33,8 +59,29 @@ pub struct Engine {
 /// How far back events are looked for.
 const SPAN: usize = 50_000;
 
-/// The answer to one call of a batch, and whether it waited for the disk.
+/// The answer to one call.
 pub type Answer = Result<Reply, EngineError>;
+
+/// The outcomes of one batch.
+#[derive(Default)]
+struct Outcomes {
+    given: Vec<Outcome>,
+    /// Those that hold only if the next commit succeeds: their calls changed something, or saw
+    /// a change that is not durable yet.
+    unsettled: Vec<usize>,
+}
+
+impl Outcomes {
+    /// Every answer that has nothing durable to stand on becomes the failure.
+    fn settle(&mut self, outcome: &Result<(), EngineError>) {
+        let unsettled = std::mem::take(&mut self.unsettled);
+        if let Err(error) = outcome {
+            for index in unsettled {
+                self.given[index] = done(Err(error.clone()));
+            }
+        }
+    }
+}
 
 impl Engine {
     /// Opens the store and loads it.
@@ -42,28 +89,46 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Busy`] while another process has the store; what the store reports.
     pub fn open(locations: &Locations, config: &Config) -> Result<Self, EngineError> {
-        let store = Store::open(&locations.store)?;
+        Self::over(Store::open(&locations.store)?, locations, config)
+    }
+
+    /// An engine over a store that is open.
+    ///
+    /// # Errors
+    /// What the store reports.
+    pub fn over(store: Store, locations: &Locations, config: &Config) -> Result<Self, EngineError> {
         let state = load(&store)?;
+        let roots = state.projects.values().flat_map(|p| &p.roots);
         Ok(Self {
+            disk: Arc::new(Disk::new(locations, config, roots)),
+            written: state.seq,
             core: Core::new(state, locations, config, seed()),
             store,
             pending: Batch::default(),
+            durable: Vec::new(),
+            breaches: 0,
+            recalls: false,
             broken: None,
             locations: locations.clone(),
         })
     }
 
-    /// Reads the last events that a person wants to see. An engine that only answers one call
-    /// does without.
+    /// Reads the last events that a person wants to see, and keeps them at hand from here on.
+    /// An engine that only answers one call does without.
     ///
     /// # Errors
     /// What the store reports.
     pub fn recall(&mut self) -> Result<(), EngineError> {
-        let recent = self
-            .store
-            .last_events(RECENT, SPAN, |e| is_notable(&e.kind))?;
-        self.core.recall(recent);
+        self.core.recall(self.last_notable()?);
+        self.breaches = self.core.state().breaches;
+        self.recalls = true;
         Ok(())
+    }
+
+    fn last_notable(&self) -> Result<Vec<Event>, EngineError> {
+        Ok(self
+            .store
+            .last_events(RECENT, SPAN, |e| is_notable(&e.kind))?)
     }
 
     /// Where its store and socket lie.
@@ -71,14 +136,14 @@ impl Engine {
         &self.locations
     }
 
-    /// The deciding part, for reads.
+    /// The deciding part, for reads. What it shows need not be durable yet.
     pub fn core(&self) -> &Core {
         &self.core
     }
 
     /// Says whether somebody watches, so that a question may be answered soon.
     pub fn attend(&mut self, attended: bool) {
-        self.core.attended = attended;
+        self.core.attend(attended);
     }
 
     /// The checks that judges shall make now.
@@ -88,20 +153,30 @@ impl Engine {
 
     /// How judges are asked.
     pub fn judge(&self) -> &JudgeConfig {
-        &self.core.judge
+        self.core.judge()
     }
 
-    /// Takes in what a judge answered, and makes it durable; the events of it.
+    /// Takes in what a judge answered, and makes it durable; the events that became so.
     pub fn judged(&mut self, check: JudgeCheck) -> Vec<Event> {
-        let mut batch = Batch::default();
-        let step = &mut Step::new(Timestamp::now(), &mut batch);
-        self.core.judged(check, step);
-        self.pending.events.extend(batch.events);
-        self.pending.rows.extend(batch.rows);
-        self.flush().unwrap_or_else(|error| {
+        let recorded = match self.heal() {
+            Ok(()) => {
+                let mut batch = Batch::default();
+                at_once(&self.store, &Facts::default(), &mut batch, |step| {
+                    self.core.judged(check, step);
+                });
+                self.put_off(batch);
+                self.write()
+            }
+            Err(error) => {
+                self.core.give_up(&check);
+                Err(error)
+            }
+        };
+        if let Err(error) = recorded {
+            // What the judge was asked about stays due.
             tracing::error!(%error, "a judge's answer could not be recorded");
-            Vec::new()
-        })
+        }
+        std::mem::take(&mut self.durable)
     }
 
     /// Whether allowed attempts wait to be written.
@@ -109,131 +184,272 @@ impl Engine {
         !self.pending.is_empty()
     }
 
+    /// All that a screen shows, durable as a whole. Events that became so meanwhile are handed
+    /// out by the next [`Engine::run`] or [`Engine::flush`].
+    ///
+    /// # Errors
+    /// What the disk reports.
+    pub fn snapshot(&mut self) -> Result<Box<Snapshot>, EngineError> {
+        self.heal()?;
+        self.write()?;
+        Ok(Box::new(self.core.snapshot()))
+    }
+
     /// Decides the calls in order and writes what they change in one transaction. Returns the
-    /// answers and the events that became durable. When the write fails, every call that
-    /// changed something is answered with the failure and nothing of it counts.
-    pub fn run(&mut self, calls: Vec<Call>) -> (Vec<Answer>, Vec<Event>) {
-        if let Some(error) = &self.broken {
-            return (
-                calls.iter().map(|_| Err(error.clone())).collect(),
-                Vec::new(),
-            );
-        }
-        let mut answers = Vec::with_capacity(calls.len());
-        let mut wrote = Vec::with_capacity(calls.len());
+    /// answers and the events that became durable. When the write fails, every call that changed
+    /// something, or that saw such a change, is answered with the failure, and nothing of it
+    /// counts.
+    pub(crate) fn run(&mut self, asked: Vec<Ask>) -> (Vec<Outcome>, Vec<Event>) {
+        let mut answers = Outcomes::default();
+        // Something waits that may be answered only when it is written.
         let mut durable = false;
-        let mut durable_events = Vec::new();
-        for call in calls {
-            if reads_store(&call) {
-                // Reads see what was written before them.
-                if let Ok(events) = self.flush() {
-                    durable_events.extend(events);
-                }
-                answers.push(self.read(call));
-                wrote.push(false);
+        for Ask { call, facts } in asked {
+            if let Err(error) = self.heal() {
+                answers.given.push(done(Err(error)));
+                continue;
+            }
+            if let Call::Ping(_) = *call {
+                answers.given.push(done(self.read(&call, &facts)));
+                continue;
+            }
+            if shows_durable(&call) {
+                let written = self.write();
+                answers.settle(&written);
+                durable = false;
+                let answer = written.and_then(|()| self.read(&call, &facts));
+                answers.given.push(done(answer));
                 continue;
             }
             let mut batch = Batch::default();
-            let step = &mut Step::new(Timestamp::now(), &mut batch);
-            let answer = self.core.handle(call, step);
+            let (decided, effects) = at_once(&self.store, &facts, &mut batch, |step| {
+                let decided = self.core.handle(Call::clone(&call), step);
+                (decided, std::mem::take(&mut step.effects))
+            });
+            // Whoever asks may see on its own that nobody else holds the facts any more.
+            drop((call, facts));
+            let outcome = match decided {
+                Ok(reply) => Outcome::Done(Ok(reply), effects),
+                Err(Stop::Refused(error)) => Outcome::Done(Err(error), effects),
+                Err(Stop::Needs(need)) => Outcome::Needs(need),
+            };
             durable |= batch.events.iter().any(|e| !may_wait(e));
-            wrote.push(!batch.is_empty());
-            self.pending.events.extend(batch.events);
-            self.pending.rows.extend(batch.rows);
-            answers.push(answer);
+            if durable || !batch.is_empty() {
+                answers.unsettled.push(answers.given.len());
+            }
+            self.put_off(batch);
+            answers.given.push(outcome);
         }
         if durable {
-            match self.flush() {
-                Ok(events) => durable_events.extend(events),
-                Err(error) => {
-                    for (answer, wrote) in answers.iter_mut().zip(wrote) {
-                        if wrote {
-                            *answer = Err(error.clone());
-                        }
-                    }
-                }
-            }
+            let written = self.write();
+            answers.settle(&written);
         }
-        (answers, durable_events)
+        (answers.given, std::mem::take(&mut self.durable))
     }
 
-    /// Decides one call and makes it durable.
+    /// Works by another configuration from now on, or says why it cannot; what was read before
+    /// then stays in force.
+    pub(crate) fn configure(&mut self, config: Result<Box<Config>, String>) {
+        let mut batch = Batch::default();
+        if let Ok(config) = &config {
+            self.disk.configure(config);
+        }
+        at_once(&self.store, &Facts::default(), &mut batch, |step| {
+            self.core.configure(config, step);
+        });
+        self.put_off(batch);
+        if let Err(error) = self.write() {
+            tracing::error!(%error, "a change of the configuration could not be recorded");
+        }
+    }
+
+    /// Asks one call on this thread, and makes it durable.
     ///
     /// # Errors
     /// As [`Core::handle`], and what the disk reports.
     pub fn call(&mut self, call: Call) -> Answer {
-        let trees = std::sync::Arc::clone(self.core.trees());
-        match prepare::need(&call) {
-            prepare::Need::LookAtPlan => {
-                if let Call::PlanTransition { plan, .. } = &call
-                    && let Ok(plan) = self.core.find_plan(plan)
-                {
-                    prepare::look_at(&trees, &self.core.roots_of(plan.id));
-                }
-            }
-            need => {
-                prepare::prepare(&trees, &need).map_err(|e| EngineError::Busy(e.to_string()))?
-            }
-        }
-        let (mut answers, _) = self.run(vec![call]);
+        let disk = Arc::clone(&self.disk);
+        let answer = ask::ask(&disk, call, self);
         self.flush()?;
-        answers.pop().unwrap_or(Ok(Reply::Done))
+        answer
     }
 
-    /// Writes what is pending; returns its events.
+    /// The disk as it and those who ask it see it.
+    pub(crate) fn disk(&self) -> &Arc<Disk> {
+        &self.disk
+    }
+
+    /// Writes what is pending; returns the events that became durable.
     ///
     /// # Errors
     /// What the disk reports. The state is then read back from the store.
     pub fn flush(&mut self) -> Result<Vec<Event>, EngineError> {
+        self.write()?;
+        Ok(std::mem::take(&mut self.durable))
+    }
+
+    fn put_off(&mut self, batch: Batch) {
+        self.pending.events.extend(batch.events);
+        self.pending.rows.extend(batch.rows);
+    }
+
+    /// Writes what is pending. When that fails, the state becomes the store's again.
+    fn write(&mut self) -> Result<(), EngineError> {
         if self.pending.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let batch = std::mem::take(&mut self.pending);
         match self.store.commit(&batch) {
-            Ok(()) => Ok(batch.events),
+            Ok(()) => {
+                self.hand_out(batch.events);
+                Ok(())
+            }
             Err(error) => {
                 let error = EngineError::from(error);
-                match load(&self.store) {
-                    Ok(state) => self.core.reset(state),
-                    Err(_) => self.broken = Some(error.clone()),
+                // Even the last good state must not be decided on before it is sure again.
+                self.broken = Some(error.clone());
+                if let Err(again) = self.heal() {
+                    tracing::error!(%again, "the state could not be read back; each call tries again");
                 }
                 Err(error)
             }
         }
     }
 
-    fn read(&self, call: Call) -> Answer {
-        Ok(match call {
-            Call::History { id } => {
-                let id = self.core.find_invariant(&id)?.invariant.id;
-                Reply::Invariants(self.store.history(id)?)
+    /// Takes in events that are durable.
+    fn hand_out(&mut self, events: Vec<Event>) {
+        self.written = events.last().map_or(self.written, |e| e.seq);
+        self.breaches += events.iter().filter(|e| is_breach(&e.kind)).count() as u64;
+        self.durable.extend(events);
+    }
+
+    /// Reads the state back from the store, when a failure left it unsure.
+    fn heal(&mut self) -> Result<(), EngineError> {
+        if self.broken.is_none() {
+            return Ok(());
+        }
+        let healed = self.read_back();
+        self.broken = healed.as_ref().err().cloned();
+        healed
+    }
+
+    fn read_back(&mut self) -> Result<(), EngineError> {
+        self.store.reopen()?;
+        let state = load(&self.store)?;
+        // A commit may have reached the disk although it was reported to have failed. Its
+        // callers were told of the failure; what it holds is true nevertheless.
+        let landed = self.store.events(self.written, usize::MAX)?;
+        let recent = match self.recalls {
+            true => self.last_notable()?,
+            false => Vec::new(),
+        };
+        self.hand_out(landed);
+        self.core.reset(state);
+        self.disk.forget_files();
+        self.core.recall(recent);
+        self.core.count_breaches(self.breaches);
+        Ok(())
+    }
+
+    /// Its store, for tests of what is durable.
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The enforcement records of a node of a decision tree: kept as rows by the first schema,
+    /// and since then what follows from the set that was in force.
+    fn enforcements(&self, decision: &Decision) -> Result<Vec<Enforcement>, EngineError> {
+        let set = match (&decision.set, decision.kind) {
+            (Some(digest), _) => self.store.set(digest)?,
+            (None, DecisionKind::InvariantEnforced) => {
+                return Ok(self.store.enforcements(decision.plan_id, decision.id)?);
             }
-            Call::Decisions { plan } => {
-                let plan = self.core.find_plan(&plan)?.id;
+            (None, DecisionKind::ConflictResolved) => None,
+        };
+        let records = set.map(|set| set.enforcements(decision.id, &decision.invariant_ids));
+        Ok(records.unwrap_or_default())
+    }
+
+    /// Answers what shows the store, or the state as it is durable.
+    fn read(&self, call: &Call, facts: &Facts) -> Answer {
+        let here = &facts.root.written;
+        Ok(match call {
+            Call::Ping(_) => Ping::into_reply(Pong {
+                pid: std::process::id(),
+            }),
+            Call::TakeSnapshot(_) => TakeSnapshot::into_reply(self.core.snapshot()),
+            Call::History(r) => {
+                let id = self.core.find_invariant(&r.id)?.invariant.id;
+                History::into_reply(self.store.history(id)?)
+            }
+            Call::Decisions(r) => {
+                let plan = self.core.find_plan(&r.plan, here)?.id;
                 let mut nodes = Vec::new();
                 for decision in self.store.decisions(plan)? {
-                    let enforcements = match decision.kind {
-                        DecisionKind::InvariantEnforced => {
-                            self.store.enforcements(plan, decision.id)?
-                        }
-                        DecisionKind::ConflictResolved => Vec::new(),
-                    };
                     nodes.push(DecisionNode {
+                        enforcements: self.enforcements(&decision)?,
                         decision,
-                        enforcements,
                     });
                 }
-                Reply::Decisions(nodes)
+                Decisions::into_reply(nodes)
             }
-            Call::Events { since, limit } => Reply::Events(self.store.events(since, limit)?),
-            Call::LogVerify => Reply::Log(self.store.verify_log()?),
+            Call::Events(r) => Events::into_reply(self.store.events(r.since, r.limit)?),
+            Call::LogVerify(_) => LogVerify::into_reply(self.store.verify_log()?),
             other => {
                 return Err(EngineError::Failed(format!(
-                    "{other:?} is no read; please report it"
+                    "{:?} is no read; please report it",
+                    other.name()
                 )));
             }
         })
     }
+}
+
+impl Decider for Engine {
+    fn files_read(&mut self, readings: Vec<FileReading>) {
+        let mut batch = Batch::default();
+        at_once(&self.store, &Facts::default(), &mut batch, |step| {
+            self.core.files_read(readings, step);
+        });
+        self.put_off(batch);
+        if let Err(error) = self.write() {
+            tracing::error!(%error, "what the project files say could not be recorded");
+        }
+    }
+
+    fn decide(&mut self, ask: Ask) -> Result<Outcome, EngineError> {
+        let (mut outcomes, events) = self.run(vec![ask]);
+        // The caller's next flush hands them out.
+        self.durable.splice(0..0, events);
+        outcomes
+            .pop()
+            .ok_or_else(|| EngineError::Failed("a call had no answer; please report it".into()))
+    }
+}
+
+/// An answer that nothing has to be done for.
+fn done(answer: Answer) -> Outcome {
+    Outcome::Done(answer, Effects::default())
+}
+
+/// Runs one step at this moment.
+fn at_once<T>(
+    store: &Store,
+    facts: &Facts,
+    batch: &mut Batch,
+    run: impl FnOnce(&mut Step<'_>) -> T,
+) -> T {
+    let started = Instant::now();
+    let late = |seconds: u32| started.elapsed() > Duration::from_secs(seconds.into());
+    // One that cannot be read is written out again, which harms nobody.
+    let knows_set = |digest: &str| matches!(store.set(digest), Ok(Some(_)));
+    run(&mut Step::new(
+        Timestamp::now(),
+        facts,
+        &late,
+        &knows_set,
+        batch,
+    ))
 }
 
 /// The chance that an engine's ids are made of.
@@ -246,10 +462,15 @@ fn load(store: &Store) -> Result<State, EngineError> {
     Ok(State::from_loaded(loaded))
 }
 
-fn reads_store(call: &Call) -> bool {
+/// Whether the answer shows what the store holds, so that what is pending is written first.
+fn shows_durable(call: &Call) -> bool {
     matches!(
         call,
-        Call::History { .. } | Call::Decisions { .. } | Call::Events { .. } | Call::LogVerify
+        Call::History(_)
+            | Call::Decisions(_)
+            | Call::Events(_)
+            | Call::LogVerify(_)
+            | Call::TakeSnapshot(_)
     )
 }
 

@@ -4,8 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, Assent, Attempt, Decision, Enforcement, Invariant, InvariantId, JudgeCheck, Phase,
-    Plan, PlanId, Project, ProjectName, Session, Signature, Transition, Verdict, Violation,
+    Action, Assent, Attempt, Decision, Enforcement, InForce, Invariant, InvariantId, JournalStep,
+    JudgeCheck, Phase, Plan, PlanId, Project, ProjectName, Session, Signature, Transition, Verdict,
+    Violation,
 };
 
 /// The hash that the first event is chained to.
@@ -18,7 +19,12 @@ pub enum PlanChange {
     Entered {
         phase: Phase,
     },
+    /// Its invariants keep it from the transition. Emitted again when they are others.
     Blocked {
+        transition: Transition,
+    },
+    /// Nothing keeps it from the transition any more.
+    Unblocked {
         transition: Transition,
     },
     Halted {
@@ -40,15 +46,23 @@ pub enum PlanChange {
 pub enum EventKind {
     InvariantAdded {
         invariant: Invariant,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<JournalStep>,
     },
     InvariantEdited {
         invariant: Invariant,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<JournalStep>,
     },
     InvariantRemoved {
         invariant: Invariant,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<JournalStep>,
     },
     InvariantRestored {
         invariant: Invariant,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<JournalStep>,
     },
     ProjectBound {
         project: Project,
@@ -67,7 +81,13 @@ pub enum EventKind {
         #[serde(flatten)]
         change: PlanChange,
     },
+    /// An agent's session began, or goes on after it had ended.
     SessionStarted {
+        session: Session,
+    },
+    /// Something about a session at work is new: its plan, its process, whether its agent runs
+    /// the hooks, or what the model was told.
+    SessionChanged {
         session: Session,
     },
     SessionEnded {
@@ -107,6 +127,12 @@ pub enum EventKind {
         text: String,
         invariant_id: InvariantId,
     },
+    /// The configuration was read again while the engine ran.
+    ConfigurationRead {
+        /// Why it cannot be used, with line and column; what was read before stays in force.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<String>,
+    },
     /// One per invariant whose violation stands at a reconciliation or is reported.
     InvariantViolated {
         plan_id: PlanId,
@@ -120,7 +146,8 @@ pub enum EventKind {
     JudgeChecked {
         check: JudgeCheck,
     },
-    /// One per enforcement record.
+    /// One per enforcement record, in logs of the first schema. Newer ones name the set in force
+    /// in `INVARIANT_RECONCILED`, from which the records follow.
     InvariantEnforced {
         plan_id: PlanId,
         record: Enforcement,
@@ -136,6 +163,12 @@ pub enum EventKind {
         conflicts_resolved: usize,
         decisions: Vec<Decision>,
         violated_ids: Vec<InvariantId>,
+        /// The digest of the set that is in force; absent in logs of the first schema.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        set: Option<String>,
+        /// That set, written out the first time that the store meets it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        in_force: Option<InForce>,
     },
     /// A violation no longer stands: corrected or waived.
     CorrectionApplied {
@@ -158,6 +191,7 @@ impl EventKind {
             Self::PlanCreated { .. } => "PLAN_CREATED",
             Self::PlanChanged { .. } => "PLAN_CHANGED",
             Self::SessionStarted { .. } => "SESSION_STARTED",
+            Self::SessionChanged { .. } => "SESSION_CHANGED",
             Self::SessionEnded { .. } => "SESSION_ENDED",
             Self::Attempted { .. } => "ATTEMPTED",
             Self::AssentChanged { .. } => "ASSENT_CHANGED",
@@ -165,6 +199,7 @@ impl EventKind {
             Self::ChangeFound { .. } => "CHANGE_FOUND",
             Self::CommandEnded { .. } => "COMMAND_ENDED",
             Self::ChangeNotAttributed { .. } => "CHANGE_NOT_ATTRIBUTED",
+            Self::ConfigurationRead { .. } => "CONFIGURATION_READ",
             Self::InvariantViolated { .. } => "INVARIANT_VIOLATED",
             Self::InvariantEnforced { .. } => "INVARIANT_ENFORCED",
             Self::InvariantReconciled { .. } => "INVARIANT_RECONCILED",
@@ -176,7 +211,9 @@ impl EventKind {
     pub fn plan_id(&self) -> Option<PlanId> {
         match self {
             Self::PlanCreated { plan } | Self::PlanChanged { plan, .. } => Some(plan.id),
-            Self::SessionStarted { session } | Self::SessionEnded { session } => Some(session.plan),
+            Self::SessionStarted { session }
+            | Self::SessionChanged { session }
+            | Self::SessionEnded { session } => Some(session.plan),
             Self::Attempted { plan_id, .. }
             | Self::ChangeFound { plan_id, .. }
             | Self::CommandEnded { plan_id, .. }
@@ -217,6 +254,8 @@ mod tests {
             conflicts_resolved: 1,
             decisions: Vec::new(),
             violated_ids: Vec::new(),
+            set: None,
+            in_force: None,
         };
         let event = Event {
             seq: 7,

@@ -5,6 +5,7 @@ mod attempt;
 mod event;
 pub mod fault;
 mod ids;
+mod in_force;
 mod invariant;
 mod judge;
 mod names;
@@ -18,6 +19,7 @@ pub use assent::{Assent, AssentStatus, SLACK_NANOS};
 pub use attempt::{Attempt, Breach, Change, Effect, Signature, Strike, Verdict, VerdictKind};
 pub use event::{Event, EventKind, GENESIS_HASH, PlanChange};
 pub use ids::{AssentId, CheckId, DecisionId, InvariantId, PlanId, ViolationId};
+pub use in_force::{Holding, InForce};
 pub use invariant::{
     Checkpoint, Invariant, InvariantPatch, Layer, LayerKind, LetterCheck, NewInvariant, Origin,
     Remedy, Severity,
@@ -26,7 +28,7 @@ pub use judge::{CheckOutcome, HttpSettings, JudgeAnswer, JudgeCheck, JudgedActio
 pub use names::{ActionName, ProjectName};
 pub use plan::{Action, Phase, PhaseState, Plan, Project, Running, Session, Transition};
 pub use records::{
-    ConflictRecord, Decision, DecisionKind, Enforcement, FoundChange, JournalEntry,
+    ConflictRecord, Decision, DecisionKind, Enforcement, FoundChange, JournalEntry, JournalStep,
     ReconciliationDecision, ReconciliationResult, Violation, ViolationStatus,
 };
 pub use scope::{Scope, ScopeKind};

@@ -109,6 +109,10 @@ pub struct Plan {
     /// What blocks, while the state is `blocked`.
     #[serde(default)]
     pub violated_ids: Vec<InvariantId>,
+    /// Why its invariants could not be reconciled at all, while the state is `blocked`; nothing
+    /// when they could and are violated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
     /// Why the run was halted, while the state is `halted`.
     #[serde(default)]
     pub halt_reason: Option<String>,

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DecisionId, Invariant, InvariantId, PlanId, ScopeKind, Severity, Transition, ViolationId,
+    DecisionId, Invariant, InvariantId, PlanId, ProjectName, ScopeKind, Severity, Transition,
+    ViolationId,
 };
 
 /// Two invariants with the same key, and how precedence settled it (CleverAgents seed).
@@ -61,6 +62,9 @@ pub struct Decision {
     pub summary: String,
     #[serde(default)]
     pub invariant_ids: Vec<InvariantId>,
+    /// The digest of the set that was in force, for a reconciliation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
 }
 
 /// Whether a violation still stands.
@@ -120,6 +124,25 @@ impl Violation {
     }
 }
 
+/// What an event about an invariant means to the journal of changes that people can take back.
+/// Events without one, such as those that follow from a project's file, cannot be undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum JournalStep {
+    /// A person's change: the next entry.
+    Noted {
+        /// Entries of one command have one group and are undone together.
+        group: u64,
+        /// The projects that it touches; none for a change of a global or an action's invariant.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        projects: Vec<ProjectName>,
+    },
+    /// The entry was taken back.
+    Undone { number: u64 },
+    /// The entry was done again.
+    Redone { number: u64 },
+}
+
 /// A change of an invariant that a person can take back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {
@@ -127,6 +150,9 @@ pub struct JournalEntry {
     pub number: u64,
     /// Entries of one command have one group and are undone together.
     pub group: u64,
+    /// The projects that it touches; none for a change of a global or an action's invariant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<ProjectName>,
     /// `None` for an invariant that was added.
     #[serde(default)]
     pub before: Option<Invariant>,

@@ -1,4 +1,6 @@
-//! Floor 1: pure decisions. Nothing here reads a disk, a clock or a channel.
+//! Floor 1: pure decisions. Nothing here reads a disk, a clock or a channel; what a decision asks
+//! of a disk it asks through a trait that the caller implements. Two things are kept for the whole
+//! process, since they follow from their keys alone: automata that were built, and their tables.
 
 pub mod automaton;
 pub mod conflict;

@@ -5,31 +5,31 @@
 
 mod codec;
 mod error;
+#[cfg(any(test, feature = "testing"))]
+mod faults;
 mod log;
+mod open;
 mod tables;
 
-use std::{
-    fs, io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::{Path, PathBuf},
-};
+#[cfg(feature = "testing")]
+use std::path::Path;
+use std::path::PathBuf;
 
-use redb::{Builder, ConcurrencyMode, Database, ReadableDatabase};
+use redb::Database;
 
 pub use error::StoreError;
+#[cfg(any(test, feature = "testing"))]
+pub use faults::Faults;
 pub use log::{LogFault, LogReport};
+pub use open::SCHEMA;
 
 use codec::{decode, encode};
 use invar_model::{
-    Action, Assent, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, JournalEntry,
-    JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike, Violation, hex,
+    Action, Assent, Decision, DecisionId, Enforcement, Event, InForce, Invariant, InvariantId,
+    JournalEntry, JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike,
+    Violation, hex,
 };
 use tables::*;
-
-/// The schema this program writes. A newer one is refused, an older one is migrated.
-pub const SCHEMA: u32 = 1;
-
-const CACHE_BYTES: usize = 32 << 20;
 
 /// A row that a batch writes. Keys follow from the values.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +53,8 @@ pub enum Row {
     JudgedActionDropped(PlanId, u64),
     Decision(Decision),
     Enforcement(PlanId, Enforcement),
+    /// A set of invariants in force, under its digest.
+    Set(String, InForce),
 }
 
 /// What one transaction writes.
@@ -91,108 +93,22 @@ pub struct Loaded {
 
 /// An open store: the one writer of its file.
 pub struct Store {
-    db: Database,
+    /// Nothing while the file could not be opened again.
+    db: Option<Database>,
     path: PathBuf,
+    /// The disk of a test, which fails when it is told to.
+    #[cfg(any(test, feature = "testing"))]
+    faults: Option<Faults>,
 }
 
 impl Store {
-    /// Opens the store at `path` for writing, and makes it when it is not there. The folder is
-    /// made with mode 0700, the file with 0600.
-    ///
-    /// # Errors
-    /// [`StoreError::Locked`] while another process writes; a newer schema; a file that is no
-    /// store; what the disk reports.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)
-                .map_err(|e| StoreError::io(path, "create its folder", &e))?;
-        }
-        match fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-        {
-            Ok(_) => {}
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(StoreError::io(path, "create it", &e)),
-        }
-        let db = Builder::new()
-            .set_cache_size(CACHE_BYTES)
-            .set_concurrency_mode(ConcurrencyMode::SingleWriter)
-            .create(path)
-            .map_err(|e| StoreError::open(path, e))?;
-        let store = Self {
-            db,
-            path: path.to_owned(),
-        };
-        store.prepare()?;
-        Ok(store)
-    }
-
-    /// Where the file lies.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn fail<E: Into<redb::Error>>(&self, doing: &'static str) -> impl Fn(E) -> StoreError + '_ {
-        move |error| StoreError::redb(&self.path, doing, error.into())
-    }
-
-    /// Checks the schema, and makes all tables in a new file.
-    fn prepare(&self) -> Result<(), StoreError> {
-        let fail = "read its schema version";
-        let found = {
-            let read = self.db.begin_read().map_err(self.fail(fail))?;
-            match read.open_table(META) {
-                Ok(meta) => {
-                    let value = meta.get("schema").map_err(self.fail(fail))?;
-                    match value {
-                        Some(v) => Some(decode::<u32>(v.value(), &self.path, "meta", "schema")?),
-                        None => None,
-                    }
-                }
-                Err(redb::TableError::TableDoesNotExist(_)) => None,
-                Err(e) => return Err(self.fail(fail)(e)),
-            }
-        };
-        match found {
-            Some(SCHEMA) => Ok(()),
-            Some(found) => Err(StoreError::Schema {
-                path: self.path.clone(),
-                found,
-                known: SCHEMA,
-            }),
-            None => self.create_tables(),
-        }
-    }
-
-    fn create_tables(&self) -> Result<(), StoreError> {
-        let doing = "create its tables";
-        let txn = self.db.begin_write().map_err(self.fail(doing))?;
-        {
-            let mut meta = txn.open_table(META).map_err(self.fail(doing))?;
-            let value = encode(&SCHEMA)?;
-            meta.insert("schema", value.as_slice())
-                .map_err(self.fail(doing))?;
-            for table in ROW_TABLES {
-                txn.open_table(table).map_err(self.fail(doing))?;
-            }
-            txn.open_table(EVENTS).map_err(self.fail(doing))?;
-        }
-        txn.commit().map_err(self.fail(doing))
-    }
-
     /// Writes a batch in one transaction; returns when it is durable.
     ///
     /// # Errors
     /// What the disk reports. Nothing of the batch is then written.
     pub fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
         let doing = "write";
-        let txn = self.db.begin_write().map_err(self.fail(doing))?;
+        let txn = self.write(doing)?;
         for row in &batch.rows {
             let (table, key, value) = encode_row(row)?;
             let mut table = txn.open_table(table).map_err(self.fail(doing))?;
@@ -272,7 +188,7 @@ impl Store {
         self.range(DECISIONS, &plan.to_bytes())
     }
 
-    /// The enforcement records that one decision of a plan made.
+    /// The enforcement records that one decision of a plan made, in a store of the first schema.
     ///
     /// # Errors
     /// A record that cannot be read.
@@ -284,6 +200,20 @@ impl Store {
         let mut prefix = plan.to_bytes().to_vec();
         prefix.extend(decision.to_bytes());
         self.range(ENFORCEMENTS, &prefix)
+    }
+
+    /// The set of invariants in force that has this digest, if the store has met it.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub fn set(&self, digest: &str) -> Result<Option<InForce>, StoreError> {
+        let doing = "read";
+        let read = self.read(doing)?;
+        let table = read.open_table(SETS).map_err(self.fail(doing))?;
+        let value = table.get(digest.as_bytes()).map_err(self.fail(doing))?;
+        value
+            .map(|value| decode(value.value(), &self.path, "sets", digest))
+            .transpose()
     }
 
     fn all<T: serde::de::DeserializeOwned>(&self, table: RowTable) -> Result<Vec<T>, StoreError> {
@@ -307,7 +237,7 @@ impl Store {
     ) -> Result<Vec<Result<T, StoreError>>, StoreError> {
         use redb::TableHandle;
         let doing = "read";
-        let read = self.db.begin_read().map_err(self.fail(doing))?;
+        let read = self.read(doing)?;
         let name = table.name().to_owned();
         let open = read.open_table(table).map_err(self.fail(doing))?;
         let mut out = Vec::new();
@@ -330,7 +260,7 @@ impl Store {
 pub fn damage_invariant(path: &Path, id: InvariantId) -> Result<(), StoreError> {
     let store = Store::open(path)?;
     let doing = "damage a record";
-    let txn = store.db.begin_write().map_err(store.fail(doing))?;
+    let txn = store.write(doing)?;
     let mut table = txn.open_table(INVARIANTS).map_err(store.fail(doing))?;
     table
         .insert(id.to_bytes().as_slice(), b"\x01{".as_slice())

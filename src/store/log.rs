@@ -1,7 +1,7 @@
 //! The event log as a hash chain: each entry carries the hash of the one before, and the head
 //! is stored beside it.
 
-use redb::{ReadableDatabase, ReadableTable, WriteTransaction};
+use redb::{ReadableTable, WriteTransaction};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -60,7 +60,7 @@ impl Store {
     /// The number and the hash of the last entry.
     pub(super) fn head(&self) -> Result<(u64, String), StoreError> {
         let doing = "read the head of its log";
-        let read = self.db.begin_read().map_err(self.fail(doing))?;
+        let read = self.read(doing)?;
         let meta = read.open_table(META).map_err(self.fail(doing))?;
         match meta.get("head").map_err(self.fail(doing))? {
             Some(value) => {
@@ -109,7 +109,7 @@ impl Store {
     /// An entry that cannot be read.
     pub fn events(&self, since: u64, limit: usize) -> Result<Vec<Event>, StoreError> {
         let doing = "read its log";
-        let read = self.db.begin_read().map_err(self.fail(doing))?;
+        let read = self.read(doing)?;
         let table = read.open_table(EVENTS).map_err(self.fail(doing))?;
         let mut out = Vec::new();
         for row in table
@@ -134,7 +134,7 @@ impl Store {
         keep: impl Fn(&Event) -> bool,
     ) -> Result<Vec<Event>, StoreError> {
         let doing = "read its log";
-        let read = self.db.begin_read().map_err(self.fail(doing))?;
+        let read = self.read(doing)?;
         let table = read.open_table(EVENTS).map_err(self.fail(doing))?;
         let mut out = Vec::new();
         for row in table.iter().map_err(self.fail(doing))?.rev().take(span) {
@@ -169,7 +169,7 @@ impl Store {
     pub fn verify_log(&self) -> Result<LogReport, StoreError> {
         let doing = "read its log";
         let (head_seq, head_hash) = self.head()?;
-        let read = self.db.begin_read().map_err(self.fail(doing))?;
+        let read = self.read(doing)?;
         let table = read.open_table(EVENTS).map_err(self.fail(doing))?;
         let mut hash = GENESIS_HASH.to_owned();
         let mut verified = 0;

@@ -1,4 +1,4 @@
-use std::os::unix::fs::PermissionsExt;
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use jiff::Timestamp;
 
@@ -22,6 +22,7 @@ fn batch(first: u64, count: u64) -> Batch {
     for seq in first..first + count {
         let kind = EventKind::InvariantAdded {
             invariant: invariant(seq, 1),
+            journal: None,
         };
         batch.events.push(Event {
             seq,
@@ -98,7 +99,7 @@ fn a_second_writer_is_refused_with_a_sentence() {
 fn a_newer_schema_is_refused() {
     let (_dir, store) = fresh();
     let path = store.path().to_owned();
-    let txn = store.db.begin_write().unwrap();
+    let txn = store.write("change it").unwrap();
     txn.open_table(META)
         .unwrap()
         .insert("schema", encode(&9u32).unwrap().as_slice())
@@ -130,7 +131,7 @@ fn a_file_that_is_no_store_is_told() {
 fn an_unreadable_record_is_named_and_not_skipped() {
     let (_dir, store) = fresh();
     store.commit(&batch(1, 2)).unwrap();
-    let txn = store.db.begin_write().unwrap();
+    let txn = store.write("change it").unwrap();
     let key = invariant(1, 1).id.to_bytes();
     txn.open_table(INVARIANTS)
         .unwrap()
@@ -173,7 +174,7 @@ fn an_edit_a_deletion_and_a_cut_tail_are_told_apart() {
     let tamper = |change: Change| {
         let (_dir, store) = fresh();
         store.commit(&batch(1, 5)).unwrap();
-        let txn = store.db.begin_write().unwrap();
+        let txn = store.write("change it").unwrap();
         change(&mut txn.open_table(EVENTS).unwrap());
         txn.commit().unwrap();
         store.verify_log().unwrap()

@@ -28,11 +28,14 @@ use super::{
     watch::Watch,
 };
 use crate::{
-    app::{Effect, Model, Msg, Purpose, model::Counted, settings::Settings, stream::Tone, update},
+    app::{
+        Answered, Ask, Effect, Model, Msg, model::Counted, settings::Settings, stream::Tone, update,
+    },
     engine::{
-        Call, Config, EngineError, EngineHandle, Locations, Notice,
+        Config, EngineError, EngineHandle, Locations, Notice, Request,
+        disk::project_root,
         link::{Link, LinkEvent},
-        state::project_root,
+        requests::{ProjectOf, TakeSnapshot},
     },
     model::fault,
 };
@@ -265,6 +268,38 @@ async fn next_notice(notices: &mut Option<mpsc::Receiver<String>>) -> String {
     }
 }
 
+/// Asks, and gives back the answer of the same kind.
+async fn answered(engine: Option<&EngineHandle>, ask: Ask) -> Answered {
+    match ask {
+        Ask::Add(request) => Answered::Add(to(engine, *request).await),
+        Ask::Edit(request) => Answered::Edit(to(engine, *request).await),
+        Ask::Do { word, call } => Answered::Do {
+            word,
+            done: match engine {
+                Some(engine) => engine.perform(*call).await,
+                None => Err(no_engine()),
+            },
+        },
+        Ask::Resync => Answered::Resync(to(engine, TakeSnapshot {}).await),
+        Ask::Decisions(request) => Answered::Decisions(to(engine, request).await),
+        Ask::Meet(request) => Answered::Meet(to(engine, request).await),
+    }
+}
+
+async fn to<R: Request>(
+    engine: Option<&EngineHandle>,
+    request: R,
+) -> Result<R::Reply, EngineError> {
+    match engine {
+        Some(engine) => engine.ask(request).await,
+        None => Err(no_engine()),
+    }
+}
+
+fn no_engine() -> EngineError {
+    EngineError::Busy("there is no engine just now; try again in a moment".into())
+}
+
 impl Screen {
     fn input(&mut self, event: TerminalEvent) {
         match event {
@@ -293,10 +328,9 @@ impl Screen {
             } => {
                 self.engine = Some(handle);
                 self.take(Msg::Up { snapshot, hosting });
-                let call = Call::ProjectOf {
+                self.ask(Ask::Meet(ProjectOf {
                     dir: self.cwd.clone(),
-                };
-                self.ask(Purpose::Meet, call);
+                }));
             }
             LinkEvent::Notice(Notice::Event(event)) => self.take(Msg::Event(event)),
             LinkEvent::Notice(Notice::Lagged { missed }) => self.take(Msg::Lagged { missed }),
@@ -329,7 +363,7 @@ impl Screen {
                     let _ = io::Write::write_all(&mut out, b"\x07");
                     let _ = io::Write::flush(&mut out);
                 }
-                Effect::Call { purpose, call } => self.ask(purpose, *call),
+                Effect::Ask(ask) => self.ask(ask),
             }
         }
     }
@@ -353,7 +387,8 @@ impl Screen {
         let (root, answers) = (self.root.clone(), self.answers.clone());
         let home = self.model.home.clone();
         tokio::task::spawn_blocking(move || {
-            let (hits, total) = crate::engine::places::count(&root, &patterns, home.as_deref());
+            let (hits, total) =
+                crate::engine::disk::places::count(&root, &patterns, home.as_deref());
             let _ = answers.send(Msg::Counted(Counted {
                 patterns,
                 hits,
@@ -398,19 +433,11 @@ impl Screen {
     }
 
     /// Asks the engine beside the loop; the answer comes back as a message.
-    fn ask(&self, purpose: Purpose, call: Call) {
+    fn ask(&self, ask: Ask) {
         let (engine, answers) = (self.engine.clone(), self.answers.clone());
         tokio::spawn(async move {
-            let answer = match engine {
-                Some(engine) => engine.call(call).await,
-                None => Err(EngineError::Busy(
-                    "there is no engine just now; try again in a moment".into(),
-                )),
-            };
-            let _ = answers.send(Msg::Answer {
-                purpose,
-                answer: Box::new(answer),
-            });
+            let answered = answered(engine.as_ref(), ask).await;
+            let _ = answers.send(Msg::Answer(Box::new(answered)));
         });
     }
 

@@ -14,7 +14,7 @@ use crate::{
         tests::{invariant, plan},
         update,
     },
-    engine::protocol::Snapshot,
+    engine::requests::Snapshot,
     model::{
         Attempt, Breach, Effect, Event, EventKind, InvariantId, Layer, LetterCheck, PhaseState,
         PlanChange, Remedy, Scope, Severity, Signature, Transition, Verdict, VerdictKind,
@@ -310,6 +310,7 @@ fn hostile_text_is_shown_as_marks_and_borders_stay_straight() {
         "a\u{1b}]52;c;eA==\u{7}\u{9b}31m\u{202e}evil\u{200b}\tb👨\u{200d}👩\u{200d}👧日本e\u{301}";
     let added = EventKind::InvariantAdded {
         invariant: invariant(11, Scope::Global, hostile),
+        journal: None,
     };
     let event = Event {
         seq: 11,
@@ -401,7 +402,7 @@ proptest! {
         ),
     ) {
         let mut model = breached((width, height));
-        let added = EventKind::InvariantAdded { invariant: invariant(20, Scope::Global, &words) };
+        let added = EventKind::InvariantAdded { invariant: invariant(20, Scope::Global, &words), journal: None };
         let event = Event { seq: 15, at: Timestamp::UNIX_EPOCH, kind: added };
         update(&mut model, Msg::Event(Arc::new(event)));
         update(&mut model, denied(16, &words, 1));

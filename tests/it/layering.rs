@@ -122,3 +122,41 @@ fn no_file_is_two_files() {
         assert!(lines <= 800, "{} has {lines} lines", file.display());
     }
 }
+
+/// What decides may not touch: disks, clocks, threads, processes, the environment.
+const IMPURE: &str = r"\bstd::(fs|thread|time|process|env|net|os)\b|\b(fs|thread|process|env)::|Instant|SystemTime|Timestamp::now|Ulid::generate|\b(rustix|tokio|notify|ignore|tempfile)::|\.(is_dir|is_file|exists|canonicalize|metadata|read_dir)\(|\bdisk::";
+
+#[test]
+fn what_decides_is_pure() {
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine");
+    let impure = Regex::new(IMPURE).unwrap();
+    let own = [
+        "state.rs",
+        "strikes.rs",
+        "judging.rs",
+        "step.rs",
+        "facts.rs",
+        "located.rs",
+    ];
+    let pure = |path: &Path| {
+        let inside = path.strip_prefix(&engine).unwrap();
+        inside.starts_with("core") || own.iter().any(|o| inside == Path::new(o))
+    };
+    let mut looked_at = 0;
+    for file in files(&engine, ".rs").into_iter().filter(|f| pure(f)) {
+        looked_at += 1;
+        let text = fs::read_to_string(&file).unwrap();
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            assert!(
+                !impure.is_match(code),
+                "{}:{}: {code}",
+                file.display(),
+                number + 1
+            );
+        }
+    }
+    assert!(looked_at > 20, "the test reads the core");
+    // And it would find what it looks for.
+    assert!(impure.is_match("let now = Timestamp::now();") && impure.is_match("fs::read(path)"));
+}

@@ -10,7 +10,7 @@ use super::{
     capabilities::{Halts, Known},
 };
 use crate::{
-    engine::protocol::{HookCall, HookEvent, HookReply},
+    engine::requests::{HookCall, HookEvent, HookReply},
     model::{Attempt, Effect, Verdict, VerdictKind},
 };
 

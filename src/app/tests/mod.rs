@@ -8,17 +8,21 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 
 use super::{
+    ask::{Answered, Ask},
     keymap::Key,
-    model::{Effect, Link, Model, Msg, Pane, Purpose},
+    model::{Effect, Link, Model, Msg, Pane},
     overlay::Overlay,
     tree::Node,
     update,
 };
 use crate::{
-    engine::{Call, EngineError, Reply, protocol::Snapshot},
+    engine::{
+        Call, EngineError,
+        requests::{Added, Decisions, PlanTransition, Remove, Snapshot},
+    },
     model::{
-        Event, EventKind, Invariant, InvariantId, Layer, LetterCheck, Phase, PhaseState, Plan,
-        PlanChange, PlanId, Scope, Transition,
+        Event, EventKind, Invariant, InvariantId, JournalStep, Layer, LetterCheck, Phase,
+        PhaseState, Plan, PlanChange, PlanId, Scope, Transition,
     },
 };
 
@@ -52,6 +56,7 @@ pub(crate) fn plan(n: u64) -> Plan {
         agent: Some("claude-code".into()),
         blocked: None,
         violated_ids: Vec::new(),
+        fault: None,
         halt_reason: None,
         halted_by: Vec::new(),
         resume_to: None,
@@ -83,6 +88,10 @@ fn model(invariants: Vec<Invariant>, plans: Vec<Plan>) -> Model {
 }
 
 /// Presses keys given by their names; a word of one letter is that letter.
+fn answer(model: &mut Model, answered: Answered) {
+    update(model, Msg::Answer(Box::new(answered)));
+}
+
 fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
     let mut effects = Vec::new();
     for name in keys.split(' ') {
@@ -116,6 +125,7 @@ fn added(seq: u64, text: &str) -> Msg {
         seq,
         EventKind::InvariantAdded {
             invariant: invariant(seq, Scope::Global, text),
+            journal: None,
         },
     )
 }
@@ -176,22 +186,11 @@ fn what_another_process_adds_shows_at_once() {
 fn a_gap_in_the_events_asks_for_the_state_and_loses_nothing() {
     let mut m = example();
     let effects = update(&mut m, added(13, "late"));
-    let resync = Effect::Call {
-        purpose: Purpose::Resync,
-        call: Box::new(Call::Snapshot),
-    };
-    assert_eq!(effects, [resync]);
+    assert_eq!(effects, [Effect::Ask(Ask::Resync)]);
     assert!(update(&mut m, added(14, "later")).is_empty(), "asked once");
     let mut whole = snapshot(vec![invariant(13, Scope::Global, "late")], Vec::new());
     whole.seq = 13;
-    let answer = Box::new(Ok(Reply::Snapshot(Box::new(whole))));
-    update(
-        &mut m,
-        Msg::Answer {
-            purpose: Purpose::Resync,
-            answer,
-        },
-    );
+    answer(&mut m, Answered::Resync(Ok(whole)));
     m.scopes.selected = Some(Node::Global);
     assert_eq!(shown(&mut m), ["late", "later"]);
 }
@@ -202,18 +201,10 @@ fn adding_goes_through_the_editor_to_the_engine() {
     press(&mut m, "a");
     type_text(&mut m, "q?/ are letters here");
     let effects = press(&mut m, "ctrl-s");
-    let [
-        Effect::Call {
-            purpose: Purpose::Save,
-            call,
-        },
-    ] = effects.as_slice()
-    else {
+    let [Effect::Ask(Ask::Add(asked))] = effects.as_slice() else {
         panic!("{effects:?}")
     };
-    let Call::Add { invariant, .. } = &**call else {
-        panic!("{call:?}")
-    };
+    let invariant = &asked.invariant;
     assert_eq!(invariant.text.as_deref(), Some("q?/ are letters here"));
     assert_eq!(
         invariant.scope,
@@ -221,14 +212,8 @@ fn adding_goes_through_the_editor_to_the_engine() {
         "the selected scope comes first"
     );
     assert!(press(&mut m, "ctrl-s").is_empty(), "not sent twice");
-    let refused = Box::new(Err(EngineError::Invalid("no".into())));
-    update(
-        &mut m,
-        Msg::Answer {
-            purpose: Purpose::Save,
-            answer: refused,
-        },
-    );
+    let refused = EngineError::Invalid("no".into());
+    answer(&mut m, Answered::Add(Err(refused)));
     let Some(Overlay::Editor(editor)) = m.overlays.last() else {
         panic!()
     };
@@ -244,18 +229,12 @@ fn what_was_added_here_is_brought_into_view() {
     let mut m = example();
     press(&mut m, "1 g 2 a x ctrl-s");
     let new = invariant(11, Scope::Project("local/my-app".parse().unwrap()), "x");
-    let reply = Reply::Added {
-        invariant: Box::new(new.clone()),
+    let added = Added {
+        invariant: new.clone(),
         notes: Vec::new(),
     };
     // The answer may come before the event.
-    update(
-        &mut m,
-        Msg::Answer {
-            purpose: Purpose::Save,
-            answer: Box::new(Ok(reply)),
-        },
-    );
+    answer(&mut m, Answered::Add(Ok(added)));
     m.prepare();
     update(
         &mut m,
@@ -263,6 +242,7 @@ fn what_was_added_here_is_brought_into_view() {
             11,
             EventKind::InvariantAdded {
                 invariant: new.clone(),
+                journal: None,
             },
         ),
     );
@@ -286,12 +266,10 @@ fn the_editor_checks_patterns_while_they_are_typed() {
     assert!(press(&mut m, "ctrl-s").is_empty());
     type_text(&mut m, "]");
     let effects = press(&mut m, "ctrl-s");
-    let [Effect::Call { call, .. }] = effects.as_slice() else {
+    let [Effect::Ask(Ask::Add(asked))] = effects.as_slice() else {
         panic!()
     };
-    let Call::Add { invariant, .. } = &**call else {
-        panic!()
-    };
+    let invariant = &asked.invariant;
     assert_eq!(
         invariant.layer,
         Layer::Letter(LetterCheck::Untouched("src/[x]".into()))
@@ -321,15 +299,11 @@ fn removing_asks_with_the_safe_answer_focused() {
     assert!(press(&mut m, "d enter").is_empty());
     assert!(m.overlays.is_empty());
     let effects = press(&mut m, "d left enter");
-    let [Effect::Call { call, .. }] = effects.as_slice() else {
+    let [Effect::Ask(Ask::Do { call, .. })] = effects.as_slice() else {
         panic!("{effects:?}")
     };
-    assert_eq!(
-        **call,
-        Call::Remove {
-            id: InvariantId(id(5)).to_string()
-        }
-    );
+    let id = InvariantId(id(5)).to_string();
+    assert_eq!(**call, Call::from(Remove { id }));
 }
 
 #[test]
@@ -338,12 +312,10 @@ fn editing_sends_the_revision_it_started_from() {
     press(&mut m, "e");
     type_text(&mut m, "!");
     let effects = press(&mut m, "ctrl-s");
-    let [Effect::Call { call, .. }] = effects.as_slice() else {
+    let [Effect::Ask(Ask::Edit(asked))] = effects.as_slice() else {
         panic!()
     };
-    let Call::Edit { patch, .. } = &**call else {
-        panic!()
-    };
+    let patch = &asked.patch;
     assert_eq!(patch.text.as_deref(), Some("Use Python 3.13 only!"));
     assert_eq!(patch.expected_revision, Some(1));
 }
@@ -445,13 +417,13 @@ fn a_disabled_action_says_why() {
 fn the_next_phase_is_asked_of_the_engine_and_a_block_shows() {
     let mut m = example();
     let effects = press(&mut m, "n");
-    let [Effect::Call { call, .. }] = effects.as_slice() else {
+    let [Effect::Ask(Ask::Do { call, .. })] = effects.as_slice() else {
         panic!()
     };
-    let Call::PlanTransition { transition, .. } = &**call else {
+    let Call::PlanTransition(PlanTransition { transition, .. }) = **call else {
         panic!()
     };
-    assert_eq!(*transition, Transition::ExecutePlan);
+    assert_eq!(transition, Transition::ExecutePlan);
     let mut blocked = plan(9);
     blocked.state = PhaseState::Blocked;
     blocked.blocked = Some(Transition::ExecutePlan);
@@ -473,33 +445,40 @@ fn the_next_phase_is_asked_of_the_engine_and_a_block_shows() {
     assert_eq!(m.stuck(), (1, 0));
     let effects = press(&mut m, "n");
     assert!(
-        matches!(effects.as_slice(), [Effect::Call { .. }]),
+        matches!(effects.as_slice(), [Effect::Ask(Ask::Do { .. })]),
         "a retry is offered"
     );
+}
+
+#[test]
+fn undo_names_the_project_in_view_and_the_change_that_was_seen() {
+    let mut m = example();
+    let noted = |n: u64, project: &str| EventKind::InvariantAdded {
+        invariant: invariant(n, Scope::Project(project.parse().unwrap()), "new"),
+        journal: Some(JournalStep::Noted {
+            group: n,
+            projects: vec![project.parse().unwrap()],
+        }),
+    };
+    update(&mut m, event(11, noted(20, "local/my-app")));
+    update(&mut m, event(12, noted(21, "local/other")));
+    let effects = press(&mut m, "u");
+    let [Effect::Ask(Ask::Do { call, .. })] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    let Call::Undo(asked) = &**call else { panic!() };
+    assert_eq!(asked.project, Some("local/my-app".parse().unwrap()));
+    assert_eq!(asked.expect, Some(1), "not the change in the other project");
 }
 
 #[test]
 fn a_plan_opens_and_its_decisions_are_asked_for() {
     let mut m = example();
     let effects = press(&mut m, "3 enter");
-    let [
-        Effect::Call {
-            purpose: Purpose::Decisions,
-            call,
-        },
-    ] = effects.as_slice()
-    else {
+    let [Effect::Ask(Ask::Decisions(Decisions { .. }))] = effects.as_slice() else {
         panic!("{effects:?}")
     };
-    assert!(matches!(**call, Call::Decisions { .. }));
-    let answer = Box::new(Ok(Reply::Decisions(Vec::new())));
-    update(
-        &mut m,
-        Msg::Answer {
-            purpose: Purpose::Decisions,
-            answer,
-        },
-    );
+    answer(&mut m, Answered::Decisions(Ok(Vec::new())));
     let Some(Overlay::Plan { decisions, .. }) = m.overlays.last() else {
         panic!()
     };

@@ -3,7 +3,10 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::*;
-use crate::app::{action::Action, stream::Tone};
+use crate::{
+    app::{action::Action, stream::Tone},
+    engine::requests::Edit,
+};
 
 #[test]
 fn the_palette_finds_shows_keys_and_does() {
@@ -85,13 +88,14 @@ fn nothing_changes_in_read_only_mode_whatever_is_pressed() {
     m.read_only = true;
     for description in crate::app::action::TABLE {
         let effects = update(&mut m, Msg::Action(description.action));
-        let calls = effects.iter().filter_map(|e| match e {
-            Effect::Call { call, .. } => Some(call),
-            _ => None,
-        });
-        for call in calls {
-            assert!(!call.is_for_people(), "{}: {call:?}", description.id);
-        }
+        let changes = |effect: &&Effect| {
+            matches!(
+                effect,
+                Effect::Ask(Ask::Add(_) | Ask::Edit(_) | Ask::Do { .. })
+            )
+        };
+        let change = effects.iter().find(changes);
+        assert_eq!(change, None, "{}", description.id);
         let opens_editor = matches!(
             m.overlays.last(),
             Some(Overlay::Editor(_) | Overlay::Confirm(_))
@@ -167,6 +171,7 @@ fn the_selection_survives_everything() {
                             seq += 1;
                             let kind = EventKind::InvariantRemoved {
                                 invariant: invariant.clone(),
+                                journal: None,
                             };
                             update(&mut m, event(seq, kind));
                             m.prepare();
@@ -338,10 +343,10 @@ fn a_contradiction_is_settled_by_one_key_that_was_tried_before_it_is_offered() {
     );
     press(&mut m, "b");
     let effects = press(&mut m, "1");
-    let [Effect::Call { call, .. }] = effects.as_slice() else {
+    let [Effect::Ask(Ask::Do { call, .. })] = effects.as_slice() else {
         panic!("{effects:?}")
     };
-    let crate::engine::Call::Edit { id, patch } = &**call else {
+    let Call::Edit(Edit { id, patch }) = &**call else {
         panic!("{call:?}")
     };
     assert_eq!(*id, letter(2, &[]).id.to_string());

@@ -1,22 +1,28 @@
 //! What each action does.
 
+use std::path::PathBuf;
+
 use super::{
-    keys::{filter_changed, filter_field, plan_ref, toggle_mode},
+    keys::{filter_changed, filter_field, perform, plan_ref, toggle_mode},
     moves::{focus_by, move_by, page},
 };
 use crate::{
     app::{
         action::{Action, next_transition},
+        ask::Ask,
         editor::Editor,
-        model::{Effect, Link, Model, Pane, Purpose},
+        model::{Effect, Link, Model, Pane},
         overlay::{Confirm, Confirmed, Overlay},
         palette::Palette,
         resolver::Resolver,
         stream::Tone,
         tree::Node,
     },
-    engine::Call,
-    model::visible,
+    engine::{
+        journal::Group,
+        requests::{Decisions, PlanTransition, Redo, Undo},
+    },
+    model::{JournalEntry, visible},
 };
 
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
@@ -112,23 +118,35 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
                 .shown_plan()
                 .and_then(|p| Some((p.id, next_transition(p)?)));
             if let Some((id, transition)) = next {
-                let call = Call::PlanTransition {
-                    plan: plan_ref(id),
-                    transition,
-                };
-                let purpose = Purpose::Do(match transition.verb() {
+                let word = match transition.verb() {
                     "strategize" => "strategize started",
                     "execute" => "execute started",
                     _ => "applied",
-                });
-                return vec![Effect::Call {
-                    purpose,
-                    call: Box::new(call),
-                }];
+                };
+                let plan = plan_ref(id);
+                return perform(word, PlanTransition { plan, transition });
             }
         }
-        Action::Undo => return call(Call::Undo, "undone"),
-        Action::Redo => return call(Call::Redo, "done again"),
+        Action::Undo => {
+            let project = model.project_in_view();
+            let last = project.as_ref().map(|p| model.state.journal.to_undo(p));
+            let request = Undo {
+                expect: number_of(last),
+                cwd: PathBuf::new(),
+                project,
+            };
+            return perform("undone", request);
+        }
+        Action::Redo => {
+            let project = model.project_in_view();
+            let last = project.as_ref().map(|p| model.state.journal.to_redo(p));
+            let request = Redo {
+                expect: number_of(last),
+                cwd: PathBuf::new(),
+                project,
+            };
+            return perform("done again", request);
+        }
         Action::Open if model.focus == Pane::Plan => return open_plan(model),
         Action::Open => open(model),
         Action::Filter => {
@@ -169,13 +187,6 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-fn call(call: Call, word: &'static str) -> Vec<Effect> {
-    vec![Effect::Call {
-        purpose: Purpose::Do(word),
-        call: Box::new(call),
-    }]
-}
-
 pub(super) fn edit(model: &mut Model, id: crate::model::InvariantId) {
     let Some(keyed) = model.state.invariants.get(&id) else {
         return;
@@ -194,11 +205,8 @@ fn open_plan(model: &mut Model) -> Vec<Effect> {
         scroll: 0,
         decisions: None,
     });
-    let call = Call::Decisions { plan: plan_ref(id) };
-    vec![Effect::Call {
-        purpose: Purpose::Decisions,
-        call: Box::new(call),
-    }]
+    let plan = plan_ref(id);
+    vec![Effect::Ask(Ask::Decisions(Decisions { plan }))]
 }
 
 pub(super) fn open(model: &mut Model) {
@@ -255,4 +263,11 @@ pub(super) fn back(model: &mut Model) {
     } else if model.focus == Pane::Breaches && model.stream.paused_at.is_some() {
         model.stream.paused_at = None;
     }
+}
+
+/// The number of the change that the person sees as the last one. Why there is none is the
+/// engine's to say.
+fn number_of(group: Option<Result<Group<'_>, &JournalEntry>>) -> Option<u64> {
+    let group = group?.ok()?;
+    group.first().map(|entry| entry.number)
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use super::moves::{follow_stream, keep_in_window};
 use crate::{
     app::{
-        model::{Effect, Model, Purpose},
+        ask::{Answered, Ask},
+        model::{Effect, Model},
         overlay::Overlay,
         settings::Settings,
         stream::Tone,
         tree::Node,
     },
-    engine::{Call, EngineError, Reply, State, protocol::Snapshot},
-    model::{Event, EventKind, visible},
+    engine::{EngineError, State, requests::Snapshot},
+    model::{Event, EventKind, Invariant, visible},
     rules::normalise::Keyed,
 };
 
@@ -184,17 +185,14 @@ pub(super) fn resync(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     model.held = Some(Vec::new());
-    vec![Effect::Call {
-        purpose: Purpose::Resync,
-        call: Box::new(Call::Snapshot),
-    }]
+    vec![Effect::Ask(Ask::Resync)]
 }
 
-pub(super) fn on_answer(model: &mut Model, purpose: &Purpose, answer: Result<Reply, EngineError>) {
-    match (purpose, answer) {
-        (Purpose::Resync, Ok(Reply::Snapshot(snapshot))) => {
+pub(super) fn on_answer(model: &mut Model, answer: Answered) {
+    match answer {
+        Answered::Resync(Ok(snapshot)) => {
             let held = model.held.take().unwrap_or_default();
-            take_snapshot(model, *snapshot);
+            take_snapshot(model, snapshot);
             for event in held {
                 if event.seq == model.state.seq + 1 {
                     apply(model, &event);
@@ -202,33 +200,11 @@ pub(super) fn on_answer(model: &mut Model, purpose: &Purpose, answer: Result<Rep
             }
         }
         // The link breaks next, and a new state comes with the next engine.
-        (Purpose::Resync, _) => model.held = None,
-        (Purpose::Save, Ok(reply)) => {
-            if let Some(Overlay::Editor(_)) = model.overlays.last() {
-                model.overlays.pop();
-            }
-            let (word, invariant, notes) = match reply {
-                Reply::Added { invariant, notes } => ("added", Some(invariant), notes),
-                Reply::Invariant(invariant) => ("saved", Some(invariant), Vec::new()),
-                _ => ("saved", None, Vec::new()),
-            };
-            if let Some(invariant) = invariant {
-                model.reveal = Some(invariant.id);
-                let mut text = format!("{word}: {}", visible(&invariant.text.replace('\n', " ")));
-                for note in notes {
-                    text.push_str(&format!(" ({note})"));
-                }
-                model.toast = Some((Tone::Good, text));
-            }
-        }
-        (Purpose::Save, Err(error)) => match model.overlays.last_mut() {
-            Some(Overlay::Editor(editor)) => {
-                editor.saving = false;
-                editor.refused = Some(error.to_string());
-            }
-            _ => model.toast = Some((Tone::Bad, error.to_string())),
-        },
-        (Purpose::Meet, Ok(Reply::Project(project))) => {
+        Answered::Resync(Err(_)) => model.held = None,
+        Answered::Add(Ok(added)) => saved(model, "added", &added.invariant, &added.notes),
+        Answered::Edit(Ok(invariant)) => saved(model, "saved", &invariant, &[]),
+        Answered::Add(Err(error)) | Answered::Edit(Err(error)) => not_saved(model, &error),
+        Answered::Meet(Ok(project)) => {
             model.home_project = Some(project.name);
             // The project's file may have just brought it here.
             if model.follows_plans {
@@ -237,14 +213,40 @@ pub(super) fn on_answer(model: &mut Model, purpose: &Purpose, answer: Result<Rep
                 select_start(model);
             }
         }
-        (Purpose::Meet, _) => {}
-        (Purpose::Decisions, Ok(Reply::Decisions(nodes))) => {
+        Answered::Meet(Err(_)) => {}
+        Answered::Decisions(Ok(nodes)) => {
             if let Some(Overlay::Plan { decisions, .. }) = model.overlays.last_mut() {
                 *decisions = Some(nodes);
             }
         }
-        (Purpose::Decisions, _) => {}
-        (Purpose::Do(word), Ok(_)) => model.toast = Some((Tone::Good, (*word).to_owned())),
-        (Purpose::Do(_), Err(error)) => model.toast = Some((Tone::Bad, error.to_string())),
+        Answered::Decisions(Err(_)) => {}
+        Answered::Do { word, done: Ok(()) } => model.toast = Some((Tone::Good, word.to_owned())),
+        Answered::Do {
+            done: Err(error), ..
+        } => model.toast = Some((Tone::Bad, error.to_string())),
+    }
+}
+
+/// The editor closes on what it saved.
+fn saved(model: &mut Model, word: &str, invariant: &Invariant, notes: &[String]) {
+    if let Some(Overlay::Editor(_)) = model.overlays.last() {
+        model.overlays.pop();
+    }
+    model.reveal = Some(invariant.id);
+    let mut text = format!("{word}: {}", visible(&invariant.text.replace('\n', " ")));
+    for note in notes {
+        text.push_str(&format!(" ({note})"));
+    }
+    model.toast = Some((Tone::Good, text));
+}
+
+/// The editor stays open, so that nothing typed is lost.
+fn not_saved(model: &mut Model, error: &EngineError) {
+    match model.overlays.last_mut() {
+        Some(Overlay::Editor(editor)) => {
+            editor.saving = false;
+            editor.refused = Some(error.to_string());
+        }
+        _ => model.toast = Some((Tone::Bad, error.to_string())),
     }
 }

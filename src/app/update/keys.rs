@@ -9,11 +9,15 @@ use super::{
 };
 use crate::{
     app::{
+        ask::Ask,
         keymap::Key,
-        model::{Effect, Model, Pane, Purpose},
+        model::{Effect, Model, Pane},
         overlay::{Confirm, Confirmed, Overlay},
     },
-    engine::{Call, protocol::PlanRef},
+    engine::{
+        Call,
+        requests::{PlanCancel, PlanRef, PlanResume, Remove},
+    },
     model::PlanId,
     rules::filter::FilterMode,
 };
@@ -137,13 +141,10 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
             let save = key.ctrl && key.code == KeyCode::Char('s');
             if save && !editor.saving {
                 return match editor.save() {
-                    Ok(call) => {
+                    Ok(ask) => {
                         editor.saving = true;
                         editor.refused = None;
-                        vec![Effect::Call {
-                            purpose: Purpose::Save,
-                            call: Box::new(call),
-                        }]
+                        vec![Effect::Ask(ask)]
                     }
                     Err(problem) => {
                         editor.refused = Some(problem);
@@ -236,22 +237,24 @@ pub(super) fn confirmed(model: &mut Model) -> Vec<Effect> {
     let Some(Overlay::Confirm(confirm)) = model.overlays.pop() else {
         return Vec::new();
     };
-    let call = |word, call| {
-        vec![Effect::Call {
-            purpose: Purpose::Do(word),
-            call: Box::new(call),
-        }]
-    };
     match confirm.then {
-        Confirmed::Remove(id) => call("removed", Call::Remove { id: id.to_string() }),
-        Confirmed::Cancel(id) => call("cancelled", Call::PlanCancel { plan: plan_ref(id) }),
-        Confirmed::Resume(id) => call("resumed", Call::PlanResume { plan: plan_ref(id) }),
+        Confirmed::Remove(id) => perform("removed", Remove { id: id.to_string() }),
+        Confirmed::Cancel(id) => perform("cancelled", PlanCancel { plan: plan_ref(id) }),
+        Confirmed::Resume(id) => perform("resumed", PlanResume { plan: plan_ref(id) }),
         Confirmed::DiscardEdit => {
             model.overlays.pop();
             Vec::new()
         }
         Confirmed::Quit => vec![Effect::Quit],
     }
+}
+
+/// Has the engine do something; the word says so when it is done.
+pub(super) fn perform(word: &'static str, request: impl Into<Call>) -> Vec<Effect> {
+    vec![Effect::Ask(Ask::Do {
+        word,
+        call: Box::new(request.into()),
+    })]
 }
 
 pub(super) fn plan_ref(id: PlanId) -> PlanRef {

@@ -88,8 +88,8 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             });
             Vec::new()
         }
-        Msg::Answer { purpose, answer } => {
-            on_answer(model, &purpose, *answer);
+        Msg::Answer(answer) => {
+            on_answer(model, *answer);
             Vec::new()
         }
     }

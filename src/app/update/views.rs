@@ -4,19 +4,19 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     acts::{act, edit},
-    keys::plan_ref,
+    keys::{perform, plan_ref},
 };
 use crate::{
     app::{
         action::next_transition,
         keymap::Key,
-        model::{Effect, Model, Purpose},
+        model::{Effect, Model},
         overlay::{Confirm, Confirmed, Overlay},
         resolver::{self, Resolver, Way},
         stream::Tone,
         tree::Node,
     },
-    engine::{Call, protocol::Answer},
+    engine::requests::{Answer, AssentAnswer, Edit, PlanResume, PlanTransition, PutBack, Resolve},
     model::{InvariantPatch, Layer, LetterCheck, PlanId, visible},
 };
 
@@ -237,16 +237,16 @@ fn reason_key(
             let way = offers.get(resolver.way).map(|o| o.way.clone());
             put(model, resolver);
             return match way {
-                Some(Way::Waive(violation)) => ask(
+                Some(Way::Waive(violation)) => perform(
                     "waived",
-                    Call::Resolve {
+                    Resolve {
                         violation: violation.to_string(),
                         waive: Some(reason),
                     },
                 ),
-                Some(Way::Refuse(id)) => ask(
+                Some(Way::Refuse(id)) => perform(
                     "refused",
-                    Call::AssentAnswer {
+                    AssentAnswer {
                         id: id.to_string(),
                         by: crate::engine::caller::person(),
                         answer: Answer::Refuse { reason },
@@ -279,13 +279,6 @@ pub(super) fn paste_reason(model: &mut Model, text: &str) {
     }
 }
 
-fn ask(word: &'static str, call: Call) -> Vec<Effect> {
-    vec![Effect::Call {
-        purpose: Purpose::Do(word),
-        call: Box::new(call),
-    }]
-}
-
 /// Takes a way out.
 fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
     if model.read_only {
@@ -297,9 +290,9 @@ fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
         Way::Edit(id) => edit(model, id),
         Way::Allow(id, patterns) => {
             let revision = model.invariant(id).map(|i| i.revision);
-            return ask(
+            return perform(
                 "allowed",
-                Call::Edit {
+                Edit {
                     id: id.to_string(),
                     patch: InvariantPatch {
                         layer: Some(Layer::Letter(LetterCheck::NoEditsOutside(patterns))),
@@ -322,21 +315,21 @@ fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
         }
         Way::PutBack(violation) => {
             let violation = violation.to_string();
-            return ask("put back", Call::PutBack { violation });
+            return perform("put back", PutBack { violation });
         }
         Way::Corrected(violation) => {
-            return ask(
+            return perform(
                 "corrected",
-                Call::Resolve {
+                Resolve {
                     violation: violation.to_string(),
                     waive: None,
                 },
             );
         }
         Way::Approve(id, for_plan) => {
-            return ask(
+            return perform(
                 "approved",
-                Call::AssentAnswer {
+                AssentAnswer {
                     id: id.to_string(),
                     by: crate::engine::caller::person(),
                     answer: Answer::Approve { for_plan },
@@ -348,9 +341,9 @@ fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
             put(model, resolver);
         }
         Way::Resume => {
-            return ask(
+            return perform(
                 "resumed",
-                Call::PlanResume {
+                PlanResume {
                     plan: plan_ref(plan),
                 },
             );
@@ -366,13 +359,13 @@ fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
             let transition = model.state.plans.get(&plan).and_then(next_transition);
             if let Some(transition) = transition {
                 model.overlays.pop();
-                return ask(
+                return perform(
                     match transition.verb() {
                         "strategize" => "strategize started",
                         "execute" => "execute started",
                         _ => "applied",
                     },
-                    Call::PlanTransition {
+                    PlanTransition {
                         plan: plan_ref(plan),
                         transition,
                     },

@@ -10,10 +10,10 @@ use super::{
     },
     Outcome,
     invariants::invariant_table,
-    table, unexpected,
+    table,
 };
 use crate::{
-    engine::{Call, Reply, protocol::ActionSummary},
+    engine::requests::{ActionAdd, ActionList, ActionRemove, ActionSummary, List},
     model::{ActionName, Scope},
 };
 
@@ -21,13 +21,10 @@ pub(super) fn action(context: &mut Context, command: ActionCommand) -> Outcome {
     match command {
         ActionCommand::Add(arg) => {
             let name = ActionName::new(&arg.name)?;
-            told(context.call(Call::ActionAdd { name })?, "is known")
+            Ok(told(&context.ask(ActionAdd { name })?, "is known"))
         }
         ActionCommand::List => {
-            let reply = context.call(Call::ActionList)?;
-            let Reply::Actions(actions) = reply else {
-                return Err(unexpected(&reply));
-            };
+            let actions = context.ask(ActionList {})?;
             let row = |a: &ActionSummary| {
                 vec![
                     a.name.to_string(),
@@ -45,14 +42,11 @@ pub(super) fn action(context: &mut Context, command: ActionCommand) -> Outcome {
         ActionCommand::Show(arg) => {
             let name = ActionName::new(&arg.name)?;
             let scope = Some(Scope::Action(name.clone()));
-            let reply = context.call(Call::List {
+            let invariants = context.ask(List {
                 scope,
                 plan: None,
                 removed: false,
             })?;
-            let Reply::Invariants(invariants) = reply else {
-                return Err(unexpected(&reply));
-            };
             let text = match invariants.is_empty() {
                 true => format!("{name} carries no invariants\n"),
                 false => invariant_table(&invariants),
@@ -76,20 +70,15 @@ pub(super) fn action(context: &mut Context, command: ActionCommand) -> Outcome {
                     }
                 }
             }
-            told(context.call(Call::ActionRemove { name })?, "was removed")
+            Ok(told(&context.ask(ActionRemove { name })?, "was removed"))
         }
     }
 }
 
-fn told(reply: Reply, what: &str) -> Outcome {
-    match reply {
-        Reply::Action(action) => {
-            let text = format!(
-                "action {} {what}, with {} invariants\n",
-                action.name, action.invariants
-            );
-            Ok(Done::new(text, json!({"action": action})))
-        }
-        other => Err(unexpected(&other)),
-    }
+fn told(action: &ActionSummary, what: &str) -> Done {
+    let text = format!(
+        "action {} {what}, with {} invariants\n",
+        action.name, action.invariants
+    );
+    Done::new(text, json!({"action": action}))
 }

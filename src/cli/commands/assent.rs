@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::{
     super::{Context, args::AssentCommand, output::Done},
-    Outcome, plan_ref, table, unexpected,
+    Outcome, plan_ref, table,
 };
 use crate::{
-    engine::{Call, Reply, protocol::Answer},
+    engine::requests::{Answer, AssentAnswer, Assents},
     model::{Assent, AssentStatus, visible},
 };
 
@@ -23,10 +23,7 @@ pub(super) fn assent(context: &mut Context, command: AssentCommand) -> Outcome {
 
 fn list(context: &mut Context, plan: Option<String>, all: bool) -> Outcome {
     let plan = plan.map(plan_ref).transpose()?;
-    let reply = context.call(Call::Assents { plan })?;
-    let Reply::Assents(mut assents) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let mut assents = context.ask(Assents { plan })?;
     assents.retain(|a| all || a.is_waiting());
     let mut text = String::new();
     if assents.is_empty() {
@@ -78,18 +75,17 @@ fn status(assent: &Assent) -> String {
 }
 
 fn answer(context: &mut Context, id: String, answer: Answer) -> Outcome {
-    let call = Call::AssentAnswer {
+    let request = AssentAnswer {
         id,
         by: crate::engine::caller::person(),
         answer,
     };
-    let reply = context.call(call)?;
-    let Reply::Assents(assents) = reply else {
-        return Err(unexpected(&reply));
-    };
-    let text: String = assents
-        .iter()
-        .map(|a| format!("{}: {} {}\n", status(a), visible(&a.tool), visible(&a.path)))
-        .collect();
-    Ok(Done::new(text, json!({"assents": assents})))
+    let assent = context.ask(request)?;
+    let text = format!(
+        "{}: {} {}\n",
+        status(&assent),
+        visible(&assent.tool),
+        visible(&assent.path)
+    );
+    Ok(Done::new(text, json!({"assents": [assent]})))
 }

@@ -13,13 +13,15 @@ use super::{
     },
     Outcome,
     conflicts::current,
-    cwd, plan_ref, table, unexpected,
+    cwd, plan_ref, table,
 };
 use crate::{
     engine::{
-        Call, Reply,
-        protocol::{Asked, CheckPath, EffectiveOf, ExplainWhat, Explained, Offence, ReadEffect},
-        state::project_root,
+        disk::project_root,
+        requests::{
+            Asked, Check, CheckPath, Checked, EffectiveOf, Explain, ExplainWhat, Explained,
+            Offence, ReadEffect,
+        },
     },
     model::{Severity, visible},
 };
@@ -56,10 +58,7 @@ pub(super) fn check(context: &mut Context, args: CheckArgs) -> Outcome {
         Some(plan) => EffectiveOf::Plan(plan_ref(plan)?),
         None => current(context)?,
     };
-    let reply = context.call(Call::Check { of, root, paths })?;
-    let Reply::Checked { checked, offences } = reply else {
-        return Err(unexpected(&reply));
-    };
+    let Checked { checked, offences } = context.ask(Check { of, root, paths })?;
     let blocking = offences.iter().any(|o| o.severity == Severity::Error);
     let row = |o: &Offence| {
         vec![
@@ -97,16 +96,13 @@ pub(super) fn explain(context: &mut Context, args: ExplainArgs) -> Outcome {
             ));
         }
     };
-    let call = Call::Explain {
+    let request = Explain {
         of,
         root,
         cwd: here,
         what: what.clone(),
     };
-    let reply = context.call(call)?;
-    let Reply::Explained(explained) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let explained = context.ask(request)?;
     let mut text = match &what {
         ExplainWhat::Path(_) => {
             let places: Vec<String> = explained

@@ -10,10 +10,13 @@ use super::{
     },
     Outcome, cwd,
     invariants::Wanted,
-    plan_ref, project, table, unexpected,
+    plan_ref, project, table,
 };
 use crate::{
-    engine::{Call, Reply, protocol::EffectiveOf, state::project_root},
+    engine::{
+        disk::project_root,
+        requests::{Effective, EffectiveOf, Findings, FindingsReport, PlanShow},
+    },
     model::{Invariant, InvariantId, Scope},
     rules::findings::{Finding, Kind},
 };
@@ -35,7 +38,7 @@ pub(super) fn effective_of(
 /// The current plan of this directory, else its project.
 pub(super) fn current(context: &mut Context) -> Result<EffectiveOf, Failure> {
     let at = plan_ref("@".into())?;
-    Ok(match context.call(Call::PlanShow { plan: at.clone() }) {
+    Ok(match context.ask(PlanShow { plan: at.clone() }) {
         Ok(_) => EffectiveOf::Plan(at),
         Err(_) => EffectiveOf::Project(project(context, None)?),
     })
@@ -48,10 +51,7 @@ pub(super) fn conflicts(context: &mut Context, args: ConflictsArgs) -> Outcome {
         None => effective_of(context, &args.scope)?,
     };
     let root = project_root(&cwd()?);
-    let reply = context.call(Call::Effective { of: of.clone() })?;
-    let Reply::Effective(set) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let set = context.ask(Effective { of: of.clone() })?;
     let mut rows = Vec::new();
     let mut conflicts = Vec::new();
     for resolved in &set.conflicts_resolved {
@@ -102,15 +102,11 @@ pub(super) fn conflicts(context: &mut Context, args: ConflictsArgs) -> Outcome {
             "proof": unresolved.proof, "witnesses": unresolved.witnesses,
         }));
     }
-    let reply = context.call(Call::Findings { of, root })?;
-    let Reply::Findings {
+    let FindingsReport {
         findings,
         invariants,
         ..
-    } = reply
-    else {
-        return Err(unexpected(&reply));
-    };
+    } = context.ask(Findings { of, root })?;
     let told = |f: &&Finding| !matches!(f.kind, Kind::Contradiction | Kind::Duplicate);
     for finding in findings.iter().filter(told) {
         let named = finding.invariants.iter();

@@ -17,16 +17,17 @@ use super::{
     conflicts::current,
     cwd,
     install::settings_path,
-    unexpected,
 };
 use crate::{
     agents::{self, Agent, HookAnswer, Support, sample, settings},
     engine::{
-        Call, Config, Reply,
+        Config,
         child::{self, Fault},
+        disk::project_root,
         project_file,
-        protocol::{EffectiveSet, PROBE_SESSION},
-        state::project_root,
+        requests::{
+            Effective, EffectiveSet, Findings, FindingsReport, PROBE_SESSION, Ping, TreeState,
+        },
     },
     model::{Invariant, InvariantId, visible},
     rules::findings::{Finding, Kind},
@@ -88,22 +89,16 @@ pub(super) fn doctor(context: &mut Context, name: Option<&str>) -> Outcome {
     };
     let root = project_root(&cwd()?);
     let of = current(context)?;
-    let set = match context.call(Call::Effective { of: of.clone() })? {
-        Reply::Effective(set) => *set,
-        other => return Err(unexpected(&other)),
-    };
-    let call = Call::Findings {
+    let set = context.ask(Effective { of: of.clone() })?;
+    let request = Findings {
         of,
         root: root.clone(),
     };
-    let (found, told) = match context.call(call)? {
-        Reply::Findings {
-            findings,
-            invariants,
-            ..
-        } => (findings, invariants),
-        other => return Err(unexpected(&other)),
-    };
+    let FindingsReport {
+        findings: found,
+        invariants: told,
+        ..
+    } = context.ask(request)?;
     let judge = Config::load(&context.locations.config)?
         .judge
         .kind
@@ -191,10 +186,7 @@ fn as_json(part: &Part) -> Value {
 
 fn engine_part(context: &mut Context, root: &Path) -> Result<Part, Failure> {
     let mut findings = Vec::new();
-    let pid = match context.call(Call::Ping)? {
-        Reply::Pong { pid } => pid,
-        other => return Err(unexpected(&other)),
-    };
+    let pid = context.ask(Ping {})?.pid;
     let engine = match pid == std::process::id() {
         true => {
             "no engine runs; each hook opens the store by itself and leaves one behind".to_owned()
@@ -202,22 +194,17 @@ fn engine_part(context: &mut Context, root: &Path) -> Result<Part, Failure> {
         false => format!("an engine runs, process {pid}"),
     };
     findings.push(ok(engine));
-    match context.call(Call::TreeState {
+    let tree = context.ask(TreeState {
         root: root.to_owned(),
-    })? {
-        Reply::Tree {
-            watched: Some(count),
-            ..
-        } => {
-            findings.push(ok(format!("{count} files are compared after each command")));
-        }
-        Reply::Tree { fault, .. } => findings.push(bad(
+    })?;
+    findings.push(match tree.watched {
+        Some(count) => ok(format!("{count} files are compared after each command")),
+        None => bad(
             Level::Warn,
-            format!("files are not compared: {}", fault.unwrap_or_default()),
+            format!("files are not compared: {}", tree.fault.unwrap_or_default()),
             "work in a project folder, or raise `[tree] max_files` in the configuration",
-        )),
-        other => return Err(unexpected(&other)),
-    }
+        ),
+    });
     Ok(Part {
         title: "engine".into(),
         findings,

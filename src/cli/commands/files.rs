@@ -16,10 +16,10 @@ use super::{
     },
     Outcome,
     invariants::Wanted,
-    project, unexpected,
+    project,
 };
 use crate::{
-    engine::{Call, Reply},
+    engine::requests::{Import, Imported, List, PlanShow},
     model::{Scope, visible},
 };
 
@@ -34,14 +34,11 @@ pub(super) fn export(context: &mut Context, args: ExportArgs, output: &Output) -
             ));
         }
     };
-    let reply = context.call(Call::List {
+    let invariants = context.ask(List {
         scope: None,
         plan: None,
         removed: true,
     })?;
-    let Reply::Invariants(invariants) = reply else {
-        return Err(unexpected(&reply));
-    };
     let count = invariants.len();
     let (text, left_out) = transfer::export(invariants, form)
         .map_err(|e| Failure::Failed(format!("the invariants cannot be written: {e}")))?;
@@ -96,26 +93,19 @@ pub(super) fn import(context: &mut Context, args: ImportArgs) -> Outcome {
     let text = text.map_err(|e| Failure::Failed(format!("{shown} cannot be read: {e}")))?;
     let scope = match args.scope.wanted()? {
         Some(Wanted::Scope(scope)) => scope,
-        Some(Wanted::Plan(plan)) => match context.call(Call::PlanShow { plan })? {
-            Reply::Plan(plan) => Scope::Plan(plan.id),
-            other => return Err(unexpected(&other)),
-        },
+        Some(Wanted::Plan(plan)) => Scope::Plan(context.ask(PlanShow { plan })?.id),
         // Only writ's list has no scope of its own.
         None if format == FileFormat::Yaml => Scope::Project(project(context, None)?),
         None => Scope::Global,
     };
     let items = transfer::import(&text, format, &scope)
         .map_err(|e| Failure::Failed(format!("{shown}, {e}; nothing was imported")))?;
-    match context.call(Call::Import { items })? {
-        Reply::Imported {
-            added,
-            changed,
-            unchanged,
-        } => {
-            let text = format!("{added} added, {changed} changed, {unchanged} as they were\n");
-            let data = json!({"added": added, "changed": changed, "unchanged": unchanged});
-            Ok(Done::new(text, data))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let Imported {
+        added,
+        changed,
+        unchanged,
+    } = context.ask_saying("importing", Import { items })?;
+    let text = format!("{added} added, {changed} changed, {unchanged} as they were\n");
+    let data = json!({"added": added, "changed": changed, "unchanged": unchanged});
+    Ok(Done::new(text, data))
 }

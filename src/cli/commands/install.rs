@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     agents::{self, Agent, settings, settings::Install},
-    engine::{Locations, state::project_root},
+    engine::{Locations, disk::project_root},
     model::visible,
 };
 

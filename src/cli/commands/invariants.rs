@@ -11,12 +11,15 @@ use super::{
     },
     Outcome,
     conflicts::{effective_of, side},
-    cwd, plan_ref, project, table, unexpected,
+    cwd, plan_ref, project, table,
 };
 use crate::{
     engine::{
-        Call, Reply,
-        protocol::{EffectiveOf, PlanRef},
+        Request,
+        requests::{
+            Add, Added, Edit, Effective, EffectiveOf, History, List, PlanRef, PlanShow, Remove,
+            Restore, Show,
+        },
     },
     model::{
         ActionName, Invariant, InvariantPatch, Layer, LetterCheck, ModelError, NewInvariant,
@@ -138,25 +141,21 @@ fn add(context: &mut Context, args: AddArgs) -> Outcome {
         non_overridable: args.non_overridable,
         on_invariant_breach: args.on_invariant_breach,
     };
-    match context.call(Call::Add {
+    let Added { invariant, notes } = context.ask(Add {
         invariant,
         cwd: cwd()?,
         plan,
-    })? {
-        Reply::Added { invariant, notes } => {
-            let text = format!(
-                "added {} to {}: {}\n",
-                invariant.id, invariant.scope, invariant.text
-            );
-            let mut done = Done::new(text, json!({"invariant": invariant}));
-            done.notes = notes;
-            if matches!(invariant.layer, Layer::Plain | Layer::Judgment { .. }) {
-                done.notes.extend(letter_note(&invariant.text));
-            }
-            Ok(done)
-        }
-        other => Err(unexpected(&other)),
+    })?;
+    let text = format!(
+        "added {} to {}: {}\n",
+        invariant.id, invariant.scope, invariant.text
+    );
+    let mut done = Done::new(text, json!({"invariant": invariant}));
+    done.notes = notes;
+    if matches!(invariant.layer, Layer::Plain | Layer::Judgment { .. }) {
+        done.notes.extend(letter_note(&invariant.text));
     }
+    Ok(done)
 }
 
 /// How a statement could be added as a letter invariant, when one can say it.
@@ -189,10 +188,7 @@ fn letter_note(text: &str) -> Option<String> {
 fn edit(context: &mut Context, args: EditArgs) -> Outcome {
     let scope = match args.scope.wanted()? {
         Some(Wanted::Scope(scope)) => Some(scope),
-        Some(Wanted::Plan(plan)) => match context.call(Call::PlanShow { plan })? {
-            Reply::Plan(plan) => Some(Scope::Plan(plan.id)),
-            other => return Err(unexpected(&other)),
-        },
+        Some(Wanted::Plan(plan)) => Some(Scope::Plan(context.ask(PlanShow { plan })?.id)),
         None => None,
     };
     let layer = if args.plain {
@@ -213,19 +209,15 @@ fn edit(context: &mut Context, args: EditArgs) -> Outcome {
             "nothing to change was given; give a new text or an option such as --severity".into(),
         ));
     }
-    changed(context.call(Call::Edit { id: args.id, patch })?, "changed")
+    let edited = context.ask(Edit { id: args.id, patch })?;
+    Ok(changed(&edited, "changed"))
 }
 
 fn remove(context: &mut Context, args: RemoveArgs) -> Outcome {
     if !args.yes {
-        let Reply::Invariant(invariant) = context.call(Call::Show {
+        let invariant = context.ask(Show {
             id: args.id.clone(),
-        })?
-        else {
-            return Err(Failure::Failed(
-                "the engine did not show the invariant; try again".into(),
-            ));
-        };
+        })?;
         let question = format!(
             "Remove \"{}\" ({})?",
             visible(&invariant.text),
@@ -245,31 +237,27 @@ fn remove(context: &mut Context, args: RemoveArgs) -> Outcome {
             }
         }
     }
-    changed(context.call(Call::Remove { id: args.id })?, "removed")
+    Ok(changed(&context.ask(Remove { id: args.id })?, "removed"))
 }
 
 fn restore(context: &mut Context, id: String) -> Outcome {
-    changed(context.call(Call::Restore { id })?, "restored")
+    Ok(changed(&context.ask(Restore { id })?, "restored"))
 }
 
-fn changed(reply: Reply, verb: &str) -> Outcome {
-    match reply {
-        Reply::Invariant(invariant) => {
-            let text = format!(
-                "{verb} {} of {}: {}\n",
-                invariant.id, invariant.scope, invariant.text
-            );
-            Ok(Done::new(text, json!({"invariant": invariant})))
-        }
-        other => Err(unexpected(&other)),
-    }
+fn changed(invariant: &Invariant, verb: &str) -> Done {
+    let text = format!(
+        "{verb} {} of {}: {}\n",
+        invariant.id, invariant.scope, invariant.text
+    );
+    Done::new(text, json!({"invariant": invariant}))
 }
 
-pub(super) fn journal(context: &mut Context, call: Call, word: &str) -> Outcome {
-    let reply = context.call(call)?;
-    let Reply::Invariants(invariants) = reply else {
-        return Err(unexpected(&reply));
-    };
+/// Undo and redo, which both tell what they changed.
+pub(super) fn journal<R>(context: &mut Context, request: R, word: &str) -> Outcome
+where
+    R: Request<Reply = Vec<Invariant>>,
+{
+    let invariants = context.ask(request)?;
     let line = |i: &Invariant| {
         let state = if i.active { "in force" } else { "removed" };
         format!(
@@ -284,11 +272,7 @@ pub(super) fn journal(context: &mut Context, call: Call, word: &str) -> Outcome 
 }
 
 fn show(context: &mut Context, id: String) -> Outcome {
-    let Reply::Invariant(i) = context.call(Call::Show { id })? else {
-        return Err(Failure::Failed(
-            "the engine did not show the invariant; try again".into(),
-        ));
-    };
+    let i = context.ask(Show { id })?;
     let mut rows = vec![
         ("id", i.id.to_string()),
         ("text", i.text.clone()),
@@ -327,11 +311,7 @@ fn show(context: &mut Context, id: String) -> Outcome {
 }
 
 fn history(context: &mut Context, id: String) -> Outcome {
-    let Reply::Invariants(revisions) = context.call(Call::History { id })? else {
-        return Err(Failure::Failed(
-            "the engine gave no history; try again".into(),
-        ));
-    };
+    let revisions = context.ask(History { id })?;
     let rows: Vec<Vec<String>> = revisions
         .iter()
         .map(|i| {
@@ -366,14 +346,11 @@ fn list(context: &mut Context, args: ListArgs) -> Outcome {
         None => (None, None),
     };
     let scope_name = scope.as_ref().map(ToString::to_string);
-    let reply = context.call(Call::List {
+    let mut invariants = context.ask(List {
         scope,
         plan,
         removed: args.all,
     })?;
-    let Reply::Invariants(mut invariants) = reply else {
-        return Err(unexpected(&reply));
-    };
     invariants.retain(keep);
     let text = match invariants.is_empty() {
         true if filter.is_some() || args.layer.is_some() => "no invariant matches\n".to_owned(),
@@ -392,10 +369,7 @@ fn effective(context: &mut Context, args: &ListArgs, keep: impl Fn(&Invariant) -
         EffectiveOf::Action(_) => "action",
         EffectiveOf::Plan(_) => "plan",
     };
-    let reply = context.call(Call::Effective { of })?;
-    let Reply::Effective(mut set) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let mut set = context.ask(Effective { of })?;
     set.invariants.retain(&keep);
     set.conflicts_resolved.retain(|r| keep(&r.overridden));
     let mut text = match set.invariants.is_empty() {

@@ -25,7 +25,10 @@ use super::{
 };
 use crate::{
     app::{action::TABLE, settings::Settings},
-    engine::{Call, Config, EngineError, Reply, protocol::PlanRef},
+    engine::{
+        Config,
+        requests::{PlanRef, ProjectOf, Redo, Undo},
+    },
     model::ProjectName,
 };
 
@@ -37,8 +40,22 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Short(command) | Command::Invariant(command) => {
             invariants::invariant(context, command)
         }
-        Command::Undo => invariants::journal(context, Call::Undo, "undone"),
-        Command::Redo => invariants::journal(context, Call::Redo, "done again"),
+        Command::Undo => {
+            let request = Undo {
+                cwd: cwd()?,
+                project: None,
+                expect: None,
+            };
+            invariants::journal(context, request, "undone")
+        }
+        Command::Redo => {
+            let request = Redo {
+                cwd: cwd()?,
+                project: None,
+                expect: None,
+            };
+            invariants::journal(context, request, "done again")
+        }
         Command::Plan(command) => plans::plan(context, command),
         Command::Project(command) => plans::project(context, command),
         Command::Action(command) => actions::action(context, command),
@@ -179,18 +196,8 @@ fn plan_ref(text: String) -> Result<PlanRef, Failure> {
 fn project(context: &mut Context, name: Option<String>) -> Result<ProjectName, Failure> {
     match name {
         Some(name) => Ok(ProjectName::new(&name)?),
-        None => match context.call(Call::ProjectOf { dir: cwd()? })? {
-            Reply::Project(project) => Ok(project.name),
-            other => Err(unexpected(&other)),
-        },
+        None => Ok(context.ask(ProjectOf { dir: cwd()? })?.name),
     }
-}
-
-fn unexpected(reply: &Reply) -> Failure {
-    EngineError::Failed(format!(
-        "the engine gave an answer of another kind ({reply:?}); it may be of another version"
-    ))
-    .into()
 }
 
 /// A table with as wide columns as its cells need; the last column is not padded.

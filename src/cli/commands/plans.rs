@@ -9,12 +9,18 @@ use super::{
         exit,
         output::{Done, Failure},
     },
-    Outcome, cwd, plan_ref, project as project_named, table, unexpected,
+    Outcome, cwd, plan_ref, project as project_named, table,
 };
 use crate::{
     agents::Support,
     engine::{
-        Call, Config, Reply, config::JudgeConfig, protocol::EffectiveOf, state::project_root,
+        Config,
+        config::JudgeConfig,
+        disk::project_root,
+        requests::{
+            Effective, EffectiveOf, List, PlanCancel, PlanList, PlanMade, PlanResume, PlanShow,
+            PlanTransition, PlanUse, ProjectBind, ProjectList, TreeState, TreeWatch,
+        },
     },
     model::{ActionName, Invariant, Layer, Money, Plan, ProjectName, Scope, Transition, visible},
 };
@@ -23,10 +29,7 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
     match command {
         PlanCommand::Use(args) => plan_use(context, args),
         PlanCommand::List => {
-            let reply = context.call(Call::PlanList)?;
-            let Reply::Plans(plans) = reply else {
-                return Err(unexpected(&reply));
-            };
+            let plans = context.ask(PlanList {})?;
             let rows: Vec<Vec<String>> = plans.iter().map(plan_row).collect();
             let text = match plans.is_empty() {
                 true => "no plans; make one with `invar plan use ACTION --project NAME`\n".into(),
@@ -36,26 +39,24 @@ pub(super) fn plan(context: &mut Context, command: PlanCommand) -> Outcome {
         }
         PlanCommand::Show(arg) => {
             let plan = plan_ref(arg.plan)?;
-            match context.call(Call::PlanShow { plan })? {
-                Reply::Plan(plan) => Ok(Done::new(plan_text(&plan), json!({"plan": plan}))),
-                other => Err(unexpected(&other)),
-            }
+            let plan = context.ask(PlanShow { plan })?;
+            Ok(Done::new(plan_text(&plan), json!({"plan": plan})))
         }
         PlanCommand::Strategize(arg) => transition(context, arg.plan, Transition::StartStrategize),
         PlanCommand::Execute(arg) => transition(context, arg.plan, Transition::ExecutePlan),
         PlanCommand::Apply(arg) => transition(context, arg.plan, Transition::ApplyPlan),
         PlanCommand::Resume(arg) => {
-            let call = Call::PlanResume {
+            let request = PlanResume {
                 plan: plan_ref(arg.plan)?,
             };
-            plan_changed(context.call(call)?, "resumed")
+            Ok(plan_changed(&context.ask(request)?, "resumed"))
         }
         PlanCommand::Check(args) => plan_check(context, args.plan, args.agent),
         PlanCommand::Cancel(arg) => {
-            let call = Call::PlanCancel {
+            let request = PlanCancel {
                 plan: plan_ref(arg.plan)?,
             };
-            plan_changed(context.call(call)?, "cancelled")
+            Ok(plan_changed(&context.ask(request)?, "cancelled"))
         }
     }
 }
@@ -66,10 +67,7 @@ fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Out
         Some(agent) => agent,
         None => {
             let plan = plan_ref(plan.clone())?;
-            let reply = context.call(Call::PlanShow { plan })?;
-            let Reply::Plan(plan) = reply else {
-                return Err(unexpected(&reply));
-            };
+            let plan = context.ask(PlanShow { plan })?;
             plan.agent.unwrap_or_else(|| "claude-code".to_owned())
         }
     };
@@ -83,15 +81,9 @@ fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Out
     })?;
     let config = Config::load(&context.locations.config)?;
     let of = EffectiveOf::Plan(plan_ref(plan)?);
-    let reply = context.call(Call::Effective { of })?;
-    let Reply::Effective(set) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let set = context.ask(Effective { of })?;
     let root = project_root(&cwd()?);
-    let reply = context.call(Call::TreeState { root })?;
-    let Reply::Tree { watched, fault } = reply else {
-        return Err(unexpected(&reply));
-    };
+    let TreeWatch { watched, fault } = context.ask(TreeState { root })?;
     let mut rows = Vec::new();
     let mut data = Vec::new();
     let mut unsupported = false;
@@ -172,24 +164,15 @@ fn estimates(invariants: &[Invariant], judge: &JudgeConfig) -> Vec<(String, Mone
 
 fn project_show(context: &mut Context, name: Option<String>) -> Outcome {
     let name = project_named(context, name)?;
-    let reply = context.call(Call::ProjectList)?;
-    let Reply::Projects(projects) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let projects = context.ask(ProjectList {})?;
     let record = projects.into_iter().find(|p| p.name == name);
     let scope = Some(Scope::Project(name.clone()));
-    let reply = context.call(Call::List {
+    let invariants = context.ask(List {
         scope,
         plan: None,
         removed: false,
     })?;
-    let Reply::Invariants(invariants) = reply else {
-        return Err(unexpected(&reply));
-    };
-    let reply = context.call(Call::PlanList)?;
-    let Reply::Plans(mut plans) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let mut plans = context.ask(PlanList {})?;
     plans.retain(|p| p.project == name);
     let mut text = format!("{name}\n");
     for root in record.iter().flat_map(|r| &r.roots) {
@@ -208,63 +191,50 @@ fn project_show(context: &mut Context, name: Option<String>) -> Outcome {
 }
 
 fn plan_use(context: &mut Context, args: PlanUseArgs) -> Outcome {
-    let call = Call::PlanUse {
+    let request = PlanUse {
         action: ActionName::new(&args.action)?,
         project: project_named(context, args.project)?,
         params: args.set.into_iter().collect(),
         parent: args.parent.map(plan_ref).transpose()?,
     };
-    match context.call(call)? {
-        Reply::PlanMade { plan, promoted } => {
-            let text = format!(
-                "plan {} of {} in project {} is current; {promoted} invariants promoted from the action\n",
-                plan.id,
-                visible(&args.action),
-                plan.project
-            );
-            let data = json!({"plan_id": plan.id, "promoted": promoted, "plan": plan});
-            Ok(Done::new(text, data))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let PlanMade { plan, promoted } = context.ask(request)?;
+    let text = format!(
+        "plan {} of {} in project {} is current; {promoted} invariants promoted from the action\n",
+        plan.id,
+        visible(&args.action),
+        plan.project
+    );
+    let data = json!({"plan_id": plan.id, "promoted": promoted, "plan": plan});
+    Ok(Done::new(text, data))
 }
 
 fn transition(context: &mut Context, plan: String, transition: Transition) -> Outcome {
     let plan = plan_ref(plan)?;
-    match context.call(Call::PlanTransition { plan, transition })? {
-        Reply::Reconciled(result) => {
-            let mut text = format!(
-                "plan {}: {} started; {} invariants in force, {} conflicts resolved\n",
-                result.plan_id,
-                transition.verb(),
-                result.resolved_invariants.len(),
-                result.conflicts_resolved
-            );
-            for decision in &result.decisions {
-                text.push_str(&format!(
-                    "  {}: \"{}\" of {}\n",
-                    decision.rationale,
-                    visible(&decision.loser.text),
-                    decision.loser.scope
-                ));
-            }
-            Ok(Done::new(
-                text,
-                json!({"plan_id": result.plan_id, "reconciliation": result}),
-            ))
-        }
-        other => Err(unexpected(&other)),
+    let result = context.ask(PlanTransition { plan, transition })?;
+    let mut text = format!(
+        "plan {}: {} started; {} invariants in force, {} conflicts resolved\n",
+        result.plan_id,
+        transition.verb(),
+        result.resolved_invariants.len(),
+        result.conflicts_resolved
+    );
+    for decision in &result.decisions {
+        text.push_str(&format!(
+            "  {}: \"{}\" of {}\n",
+            decision.rationale,
+            visible(&decision.loser.text),
+            decision.loser.scope
+        ));
     }
+    Ok(Done::new(
+        text,
+        json!({"plan_id": result.plan_id, "reconciliation": result}),
+    ))
 }
 
-fn plan_changed(reply: Reply, verb: &str) -> Outcome {
-    match reply {
-        Reply::Plan(plan) => {
-            let text = format!("{verb} plan {}; it is {}\n", plan.id, plan.state);
-            Ok(Done::new(text, json!({"plan_id": plan.id, "plan": plan})))
-        }
-        other => Err(unexpected(&other)),
-    }
+fn plan_changed(plan: &Plan, verb: &str) -> Done {
+    let text = format!("{verb} plan {}; it is {}\n", plan.id, plan.state);
+    Done::new(text, json!({"plan_id": plan.id, "plan": plan}))
 }
 
 fn action_name(plan: &Plan) -> String {
@@ -315,10 +285,7 @@ fn plan_text(plan: &Plan) -> String {
 pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome {
     match command {
         ProjectCommand::List => {
-            let reply = context.call(Call::ProjectList)?;
-            let Reply::Projects(projects) = reply else {
-                return Err(unexpected(&reply));
-            };
+            let projects = context.ask(ProjectList {})?;
             let rows: Vec<Vec<String>> = projects
                 .iter()
                 .map(|p| {
@@ -346,18 +313,14 @@ pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome
                     visible(&dir.to_string_lossy())
                 ))
             })?;
-            match context.call(Call::ProjectBind { name, root })? {
-                Reply::Project(project) => {
-                    let last = project.roots.last().map(|r| r.display().to_string());
-                    let text = format!(
-                        "{} is project {}\n",
-                        visible(&last.unwrap_or_default()),
-                        project.name
-                    );
-                    Ok(Done::new(text, json!({"project": project})))
-                }
-                other => Err(unexpected(&other)),
-            }
+            let project = context.ask(ProjectBind { name, root })?;
+            let last = project.roots.last().map(|r| r.display().to_string());
+            let text = format!(
+                "{} is project {}\n",
+                visible(&last.unwrap_or_default()),
+                project.name
+            );
+            Ok(Done::new(text, json!({"project": project})))
         }
     }
 }

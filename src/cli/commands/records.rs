@@ -9,54 +9,46 @@ use super::{
         exit,
         output::Done,
     },
-    Outcome, plan_ref, table, unexpected,
+    Outcome, plan_ref, table,
 };
 use crate::{
-    engine::{Call, Reply},
+    engine::requests::{Decisions, Enforce, LogVerify, Resolve, Strikes, Violations},
     model::{ViolationStatus, visible},
     store::LogFault,
 };
 
 pub(super) fn enforce(context: &mut Context, args: EnforceArgs) -> Outcome {
-    let call = Call::Enforce {
+    let request = Enforce {
         plan: plan_ref(args.plan)?,
         violated: args.violated,
         response: args.response,
     };
-    match context.call(call)? {
-        Reply::Reconciled(result) => {
-            let text = format!(
-                "plan {}: {} invariants recorded, {} violated\n",
-                result.plan_id,
-                result.resolved_invariants.len(),
-                result.violated_ids.len()
-            );
-            Ok(Done::new(
-                text,
-                json!({"plan_id": result.plan_id, "reconciliation": result}),
-            ))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let result = context.ask(request)?;
+    let text = format!(
+        "plan {}: {} invariants recorded, {} violated\n",
+        result.plan_id,
+        result.resolved_invariants.len(),
+        result.violated_ids.len()
+    );
+    Ok(Done::new(
+        text,
+        json!({"plan_id": result.plan_id, "reconciliation": result}),
+    ))
 }
 
 pub(super) fn resolve(context: &mut Context, args: ResolveArgs) -> Outcome {
-    let call = Call::Resolve {
+    let request = Resolve {
         violation: args.violation,
         waive: args.reason,
     };
-    match context.call(call)? {
-        Reply::Violation(violation) => {
-            let text = format!(
-                "violation {} of \"{}\" is {}\n",
-                violation.id,
-                visible(&violation.violated_text),
-                status_word(&violation.status)
-            );
-            Ok(Done::new(text, json!({"violation": violation})))
-        }
-        other => Err(unexpected(&other)),
-    }
+    let violation = context.ask(request)?;
+    let text = format!(
+        "violation {} of \"{}\" is {}\n",
+        violation.id,
+        visible(&violation.violated_text),
+        status_word(&violation.status)
+    );
+    Ok(Done::new(text, json!({"violation": violation})))
 }
 
 fn status_word(status: &ViolationStatus) -> &'static str {
@@ -69,10 +61,7 @@ fn status_word(status: &ViolationStatus) -> &'static str {
 
 pub(super) fn violations(context: &mut Context, plan: Option<String>) -> Outcome {
     let plan = plan.map(plan_ref).transpose()?;
-    let reply = context.call(Call::Violations { plan })?;
-    let Reply::Violations(violations) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let violations = context.ask(Violations { plan })?;
     let rows: Vec<Vec<String>> = violations
         .iter()
         .map(|v| {
@@ -94,10 +83,7 @@ pub(super) fn violations(context: &mut Context, plan: Option<String>) -> Outcome
 
 pub(super) fn strikes(context: &mut Context, plan: Option<String>) -> Outcome {
     let plan = plan.map(plan_ref).transpose()?;
-    let reply = context.call(Call::Strikes { plan })?;
-    let Reply::Strikes(strikes) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let strikes = context.ask(Strikes { plan })?;
     let rows: Vec<Vec<String>> = strikes
         .iter()
         .map(|s| {
@@ -118,10 +104,7 @@ pub(super) fn strikes(context: &mut Context, plan: Option<String>) -> Outcome {
 
 pub(super) fn decisions(context: &mut Context, plan: String) -> Outcome {
     let plan = plan_ref(plan)?;
-    let reply = context.call(Call::Decisions { plan })?;
-    let Reply::Decisions(nodes) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let nodes = context.ask(Decisions { plan })?;
     let mut text = String::new();
     for node in &nodes {
         let indent = if node.decision.parent.is_some() {
@@ -154,10 +137,7 @@ pub(super) fn decisions(context: &mut Context, plan: String) -> Outcome {
 }
 
 pub(super) fn log_verify(context: &mut Context) -> Outcome {
-    let reply = context.call(Call::LogVerify)?;
-    let Reply::Log(report) = reply else {
-        return Err(unexpected(&reply));
-    };
+    let report = context.ask_saying("verifying the log", LogVerify {})?;
     let text = match &report.first_fault {
         None => format!("the log is whole: {} entries\n", report.verified),
         Some(fault) => {

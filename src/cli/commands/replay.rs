@@ -18,11 +18,14 @@ use super::{
     },
     Outcome,
     conflicts::current,
-    plan_ref, table, unexpected,
+    plan_ref, table,
 };
 use crate::{
     agents::transcript::{Recorded, Transcript},
-    engine::{Call, Reply, protocol::EffectiveOf, state::project_root},
+    engine::{
+        disk::project_root,
+        requests::{EffectiveOf, Replay},
+    },
     model::{Breach, InvariantId, Signature, visible},
 };
 
@@ -200,15 +203,12 @@ fn judged<'a>(
             dir.to_owned()
         };
         for part in batch.chunks(BATCH) {
-            let call = Call::Replay {
+            let request = Replay {
                 of: of.clone(),
                 root: root.clone(),
                 attempts: part.iter().map(|r| r.attempt.clone()).collect(),
             };
-            match context.call(call)? {
-                Reply::Replayed(breaches) => out.extend(part.iter().zip(breaches)),
-                other => return Err(unexpected(&other)),
-            }
+            out.extend(part.iter().zip(context.ask(request)?));
         }
     }
     Ok(out)

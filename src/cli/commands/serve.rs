@@ -11,13 +11,14 @@ use super::{
         args::{EventsArgs, Format, ServeArgs},
         output::{self, Done, Failure, Output, escape_hidden},
     },
-    Outcome, unexpected,
+    Outcome,
 };
 use crate::{
     engine::{
-        Call, Config, EngineError, Notice, Reply,
+        Config, EngineError, Notice,
         host::{Host, Owner},
         link::{Link, LinkEvent},
+        requests::Events,
         writer::Engine,
     },
     model::{
@@ -98,10 +99,7 @@ pub(super) fn events(context: &mut Context, args: EventsArgs, output: &Output) -
     let mut since = args.since.unwrap_or(0);
     let mut all = Vec::new();
     loop {
-        let reply = context.call(Call::Events { since, limit: PAGE })?;
-        let Reply::Events(page) = reply else {
-            return Err(unexpected(&reply));
-        };
+        let page = context.ask(Events { since, limit: PAGE })?;
         let Some(last) = page.last() else { break };
         since = last.seq;
         match output.format {
@@ -165,15 +163,12 @@ async fn catch_up(
     format: Format,
 ) -> Result<(), EngineError> {
     loop {
-        let Reply::Events(page) = handle
-            .call(Call::Events {
+        let page = handle
+            .ask(Events {
                 since: from,
                 limit: PAGE,
             })
-            .await?
-        else {
-            return Ok(());
-        };
+            .await?;
         let Some(last) = page.last() else {
             return Ok(());
         };
@@ -196,10 +191,10 @@ fn print_event(event: &Event, format: Format) {
 /// One line about an event, safe for a terminal.
 fn event_line(event: &Event) -> String {
     let what = match &event.kind {
-        EventKind::InvariantAdded { invariant }
-        | EventKind::InvariantEdited { invariant }
-        | EventKind::InvariantRemoved { invariant }
-        | EventKind::InvariantRestored { invariant } => {
+        EventKind::InvariantAdded { invariant, .. }
+        | EventKind::InvariantEdited { invariant, .. }
+        | EventKind::InvariantRemoved { invariant, .. }
+        | EventKind::InvariantRestored { invariant, .. } => {
             format!("{} {}: {}", invariant.id, invariant.scope, invariant.text)
         }
         EventKind::ProjectBound { project } => project.name.to_string(),
@@ -209,13 +204,22 @@ fn event_line(event: &Event) -> String {
         EventKind::PlanCreated { plan } => format!("{} in {}", plan.id, plan.project),
         EventKind::PlanChanged { plan, change } => {
             let why = match change {
-                PlanChange::Blocked { transition } => format!(" at {}", transition.verb()),
+                PlanChange::Blocked { transition } => {
+                    let fault = plan.fault.as_ref();
+                    let why = fault.map_or(String::new(), |fault| format!(": {fault}"));
+                    format!(" at {}{why}", transition.verb())
+                }
+                PlanChange::Unblocked { transition } => {
+                    format!("; nothing blocks {} any more", transition.verb())
+                }
                 PlanChange::Halted { reason } => format!(": {reason}"),
                 _ => String::new(),
             };
             format!("{} is {} {}{why}", plan.id, plan.phase, plan.state)
         }
-        EventKind::SessionStarted { session } | EventKind::SessionEnded { session } => {
+        EventKind::SessionStarted { session }
+        | EventKind::SessionChanged { session }
+        | EventKind::SessionEnded { session } => {
             format!(
                 "{} {} in plan {}",
                 session.agent, session.session, session.plan
@@ -280,6 +284,10 @@ fn event_line(event: &Event) -> String {
         }
         EventKind::ChangeNotAttributed { path, text, .. } => {
             format!("{path} breaks \"{text}\"; no agent's command ran then")
+        }
+        EventKind::ConfigurationRead { fault: None } => "read again, and in force".to_owned(),
+        EventKind::ConfigurationRead { fault: Some(fault) } => {
+            format!("not used, so that what was read before stays in force: {fault}")
         }
         EventKind::JudgeChecked { check } => {
             let outcome = match check.outcome {

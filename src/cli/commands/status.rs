@@ -13,13 +13,13 @@ use super::{
         args::StatuslineArgs,
         output::{Done, Failure},
     },
-    Outcome, cwd, unexpected,
+    Outcome, cwd,
 };
 use crate::{
     engine::{
-        Call, EngineError, Reply,
-        protocol::{EffectiveOf, PlanRef},
-        state::project_root,
+        EngineError,
+        disk::project_root,
+        requests::{Effective, EffectiveOf, PlanRef, PlanShow, Strikes, Violations},
     },
     model::{Plan, visible},
 };
@@ -43,33 +43,23 @@ fn standing(context: &mut Context, dir: &Path) -> Result<Option<Standing>, Failu
         text: text.to_owned(),
         cwd: dir.to_owned(),
     };
-    let plan = match context.call(Call::PlanShow {
+    let plan = match context.ask(PlanShow {
         plan: reference("@"),
     }) {
-        Ok(Reply::Plan(plan)) => *plan,
-        Ok(other) => return Err(unexpected(&other)),
+        Ok(plan) => plan,
         Err(EngineError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let own = reference(&plan.id.to_string());
-    let strikes = match context.call(Call::Strikes {
+    let strikes = context.ask(Strikes {
         plan: Some(own.clone()),
-    })? {
-        Reply::Strikes(strikes) => strikes,
-        other => return Err(unexpected(&other)),
-    };
-    let open = match context.call(Call::Violations {
+    })?;
+    let violations = context.ask(Violations {
         plan: Some(own.clone()),
-    })? {
-        Reply::Violations(all) => all.iter().filter(|v| v.is_open()).count(),
-        other => return Err(unexpected(&other)),
-    };
-    let in_force = match context.call(Call::Effective {
-        of: EffectiveOf::Plan(own),
-    })? {
-        Reply::Effective(set) => set.invariants.len(),
-        other => return Err(unexpected(&other)),
-    };
+    })?;
+    let open = violations.iter().filter(|v| v.is_open()).count();
+    let of = EffectiveOf::Plan(own);
+    let in_force = context.ask(Effective { of })?.invariants.len();
     let counted = strikes.iter().filter_map(|s| Some((s.count, s.limit?)));
     Ok(Some(Standing {
         in_force,

@@ -68,19 +68,19 @@ fn resuming_clears_the_count_that_halted_and_no_other() {
     verdicts(&mut w, "s", "a.md", 2);
     verdicts(&mut w, "s", "b.md", 3);
     w.restart();
-    w.call(Call::PlanResume {
+    w.ask(PlanResume {
         plan: w.plan_ref(plan),
     })
     .unwrap();
     w.restart();
     assert_eq!(w.edit("s", "b.md").verdict.breaches[0].strike, 1);
     assert_eq!(w.edit("s", "a.md").verdict.breaches[0].strike, 3);
-    let error = w.call(Call::PlanTransition {
+    let error = w.ask(PlanTransition {
         plan: w.plan_ref(plan),
         transition: Transition::StartStrategize,
     });
     assert!(matches!(error, Err(EngineError::Halted { .. })));
-    w.call(Call::PlanCancel {
+    w.ask(PlanCancel {
         plan: w.plan_ref(plan),
     })
     .unwrap();
@@ -157,9 +157,7 @@ fn an_agent_that_was_killed_is_continued_and_one_that_runs_is_not() {
                 HookEvent::Attempt(w.attempt_on("tests/t.py")),
             )
         };
-        let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {
-            panic!()
-        };
+        let reply = w.ask(call).unwrap();
         (reply.plan_id, reply.verdict.breaches[0].strike)
     };
     let alive = std::process::id();
@@ -202,9 +200,7 @@ fn the_project_directory_stays_though_the_agent_walks_away() {
         &w.root.join("src"),
         HookEvent::Attempt(attempt),
     );
-    let Reply::Hook(reply) = w.call(Call::Hook(call)).unwrap() else {
-        panic!()
-    };
+    let reply = w.ask(call).unwrap();
     assert_eq!(reply.verdict.breaches[0].path, "README.md");
 }
 
@@ -328,10 +324,7 @@ fn a_sub_agent_with_a_session_of_its_own_works_for_its_parents_plan() {
             parent: parent.map(str::to_owned),
             ..HookCall::new("opencode", session, &w.root.clone(), what)
         };
-        match w.call(Call::Hook(call)).unwrap() {
-            Reply::Hook(reply) => *reply,
-            other => panic!("{other:?}"),
-        }
+        w.ask(call).unwrap()
     };
     let attempt = HookEvent::Attempt(w.attempt_on("tests/t.py"));
     let root = call(&mut w, "root", None, attempt.clone());
@@ -355,10 +348,7 @@ fn an_agent_that_tells_no_end_is_told_at_its_next_action() {
     let call = |w: &mut World, attempt: Attempt| {
         let mut call = HookCall::new("crush", "s", &w.root.clone(), HookEvent::Attempt(attempt));
         call.traits.tells_end = false;
-        match w.call(Call::Hook(call)).unwrap() {
-            Reply::Hook(reply) => reply.verdict,
-            other => panic!("{other:?}"),
-        }
+        w.ask(call).unwrap().verdict
     };
     let script = Attempt {
         tool: "bash".into(),
@@ -381,15 +371,12 @@ fn an_agent_that_tells_no_end_is_told_at_its_next_action() {
 
 #[test]
 fn a_probe_is_decided_and_leaves_no_trace() {
-    let seq = |w: &mut World| match w.call(Call::Snapshot).unwrap() {
-        Reply::Snapshot(snapshot) => snapshot.seq,
-        other => panic!("{other:?}"),
-    };
+    let seq = |w: &mut World| w.ask(TakeSnapshot {}).unwrap().seq;
     let mut w = World::new();
     w.untouched(project(), "tests/t.py");
     let before = seq(&mut w);
     let reply = w.hook(
-        super::super::protocol::PROBE_SESSION,
+        PROBE_SESSION,
         HookEvent::Attempt(w.attempt_on("tests/t.py")),
     );
     assert_eq!(reply.verdict.verdict, VerdictKind::Deny);

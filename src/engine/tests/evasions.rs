@@ -4,7 +4,6 @@
 use std::{fs, os::unix::fs::symlink};
 
 use super::*;
-use crate::protocol::ExplainWhat;
 
 /// A project in which only `src/**` may be edited and `tests/spec.py` is untouched.
 fn guarded() -> World {
@@ -25,16 +24,13 @@ fn guarded() -> World {
 }
 
 fn verdict(w: &mut World, what: ExplainWhat) -> VerdictKind {
-    let call = Call::Explain {
+    let call = Explain {
         of: EffectiveOf::Project("local/my-app".parse().unwrap()),
         root: w.root.clone(),
         cwd: w.root.clone(),
         what,
     };
-    match w.call(call).unwrap() {
-        Reply::Explained(explained) => explained.verdict,
-        other => panic!("{other:?}"),
-    }
+    w.ask(call).unwrap().verdict
 }
 
 /// Asks about each line; those with another verdict are listed. `@` stands for the project,

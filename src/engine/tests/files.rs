@@ -16,29 +16,21 @@ fn file(w: &World) -> String {
 }
 
 fn meet(w: &mut World) -> String {
-    match w
-        .call(Call::ProjectOf {
-            dir: w.root.join("src"),
-        })
-        .unwrap()
-    {
-        Reply::Project(project) => project.name.to_string(),
-        other => panic!("{other:?}"),
-    }
+    w.ask(ProjectOf {
+        dir: w.root.join("src"),
+    })
+    .unwrap()
+    .name
+    .to_string()
 }
 
 fn active(w: &mut World) -> Vec<Invariant> {
-    match w
-        .call(Call::List {
-            scope: None,
-            plan: None,
-            removed: false,
-        })
-        .unwrap()
-    {
-        Reply::Invariants(all) => all,
-        other => panic!("{other:?}"),
-    }
+    w.ask(List {
+        scope: None,
+        plan: None,
+        removed: false,
+    })
+    .unwrap()
 }
 
 fn texts(w: &mut World) -> Vec<String> {
@@ -130,18 +122,18 @@ fn what_people_change_is_written_back_with_comments_and_order_kept() {
         text: Some("Log every change".into()),
         ..Default::default()
     };
-    w.call(Call::Edit {
+    w.ask(Edit {
         id: ids[1].clone(),
         patch,
     })
     .unwrap();
     let edited = FILE.replace("Log all changes", "Log every change");
     assert_eq!(file(&w), edited);
-    w.call(Call::Remove { id: ids[1].clone() }).unwrap();
+    w.ask(Remove { id: ids[1].clone() }).unwrap();
     assert!(!file(&w).contains("Log every") && file(&w).contains("# the agent's own test"));
-    w.call(Call::Undo).unwrap();
+    w.undo().unwrap();
     assert_eq!(file(&w).trim_end(), edited.trim_end());
-    w.call(Call::Undo).unwrap();
+    w.undo().unwrap();
     assert_eq!(file(&w).trim_end(), FILE.trim_end());
     let new = w.add_plain(project(), "All API changes need tests");
     assert_eq!(new.origin, Origin::File);
@@ -218,11 +210,11 @@ fn clones_of_one_project_add_up_and_say_nothing_twice() {
         "project = \"p\"\n[[invariants]]\ntext = \"x\"\n",
     )
     .unwrap();
-    w.call(Call::ProjectOf {
+    w.ask(ProjectOf {
         dir: w.root.clone(),
     })
     .unwrap();
-    w.call(Call::ProjectOf { dir: clone.clone() }).unwrap();
+    w.ask(ProjectOf { dir: clone.clone() }).unwrap();
     assert_eq!(active(&mut w).len(), 3);
     let seq = |w: &World| w.engine.as_ref().unwrap().core().state().seq;
     let before = seq(&w);
@@ -240,6 +232,41 @@ fn clones_of_one_project_add_up_and_say_nothing_twice() {
     w.restart();
     assert_eq!((active(&mut w).len(), seq(&w)), (2, before));
     let id = active(&mut w)[0].id.to_string();
-    w.call(Call::Remove { id }).unwrap();
+    w.ask(Remove { id }).unwrap();
     assert_eq!(active(&mut w).len(), 1, "what is left over can be removed");
+}
+
+#[test]
+fn undo_in_one_project_never_touches_the_file_of_another() {
+    let mut w = World::new();
+    write(&w, FILE);
+    meet(&mut w);
+    let ids: Vec<String> = active(&mut w).iter().map(|i| i.id.to_string()).collect();
+    w.ask(Remove { id: ids[1].clone() }).unwrap();
+    let changed = file(&w);
+    let other = w.root.with_file_name("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    fs::write(
+        other.join(project_file::NAME),
+        "[[invariants]]\ntext = \"Their own\"\n",
+    )
+    .unwrap();
+    let undo_there = |expect| Undo {
+        cwd: other.clone(),
+        project: None,
+        expect,
+    };
+    let error = w.ask(undo_there(None)).unwrap_err().to_string();
+    assert_eq!(error, "there is nothing to undo in local/other");
+    assert_eq!(file(&w), changed);
+    // What belongs to no project can be taken back from everywhere.
+    w.add_plain(Scope::Global, "everywhere");
+    let last = w.engine.as_ref().unwrap().core().state().journal.next() - 1;
+    let error = w.ask(undo_there(Some(last + 1))).unwrap_err().to_string();
+    assert!(error.contains("not the one that was shown"), "{error}");
+    let undone = w.ask(undo_there(Some(last))).unwrap();
+    assert_eq!(undone[0].text, "everywhere");
+    assert_eq!(file(&w), changed);
+    w.undo().unwrap();
+    assert_eq!(file(&w).trim_end(), FILE.trim_end());
 }

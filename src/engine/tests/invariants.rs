@@ -8,7 +8,7 @@ fn texts(set: &EffectiveSet) -> Vec<&str> {
 fn refused(world: &mut World, new: NewInvariant) -> String {
     let cwd = world.root.clone();
     world
-        .call(Call::Add {
+        .ask(Add {
             invariant: new,
             cwd,
             plan: None,
@@ -76,16 +76,13 @@ fn what_is_not_well_formed_is_refused_with_a_sentence() {
         let error = refused(&mut w, new);
         assert!(error.contains(part), "{error}");
     }
-    let Reply::Invariants(all) = w
-        .call(Call::List {
+    let all = w
+        .ask(List {
             scope: None,
             plan: None,
             removed: true,
         })
-        .unwrap()
-    else {
-        panic!()
-    };
+        .unwrap();
     assert!(all.is_empty(), "nothing refused is stored");
 }
 
@@ -95,19 +92,14 @@ fn removal_is_soft_and_restoring_brings_it_back() {
     let invariant = w.add_plain(project(), "Log all changes");
     let plan = w.use_plan("local/work").id;
     let id = invariant.id.to_string();
-    w.call(Call::Remove { id: id.clone() }).unwrap();
+    w.ask(Remove { id: id.clone() }).unwrap();
     assert!(w.effective(plan).invariants.is_empty());
-    let error = w
-        .call(Call::Remove { id: id.clone() })
-        .unwrap_err()
-        .to_string();
+    let error = w.ask(Remove { id: id.clone() }).unwrap_err().to_string();
     assert!(error.contains("invar restore"), "{error}");
     w.restart();
-    w.call(Call::Restore { id: id.clone() }).unwrap();
+    w.ask(Restore { id: id.clone() }).unwrap();
     assert_eq!(w.effective(plan).invariants[0].id, invariant.id);
-    let Reply::Invariants(history) = w.call(Call::History { id }).unwrap() else {
-        panic!()
-    };
+    let history = w.ask(History { id }).unwrap();
     assert_eq!(
         history
             .iter()
@@ -129,21 +121,18 @@ fn an_edit_keeps_the_id_and_refuses_a_lost_update() {
         expected_revision: Some(1),
         ..InvariantPatch::default()
     };
-    let reply = w
-        .call(Call::Edit {
+    let after = w
+        .ask(Edit {
             id: id.clone(),
             patch: patch.clone(),
         })
         .unwrap();
-    let Reply::Invariant(after) = reply else {
-        panic!()
-    };
     assert_eq!((after.id, after.revision), (invariant.id, 2));
     assert_eq!(
         after.text, "tests/b.py is untouched",
         "a written text follows its check"
     );
-    let error = w.call(Call::Edit { id, patch }).unwrap_err().to_string();
+    let error = w.ask(Edit { id, patch }).unwrap_err().to_string();
     assert!(error.contains("changed meanwhile"), "{error}");
 }
 
@@ -156,29 +145,23 @@ fn changes_are_undone_and_done_again_over_restarts() {
         text: Some(t.into()),
         ..InvariantPatch::default()
     };
-    w.call(Call::Edit {
+    w.ask(Edit {
         id: id.clone(),
         patch: text("two"),
     })
     .unwrap();
-    w.call(Call::Remove { id: id.clone() }).unwrap();
+    w.ask(Remove { id: id.clone() }).unwrap();
     let now = |w: &mut World| {
-        let Reply::Invariant(i) = w.call(Call::Show { id: id.clone() }).unwrap() else {
-            panic!()
-        };
+        let i = w.ask(Show { id: id.clone() }).unwrap();
         (i.text, i.active)
     };
     let mut steps = Vec::new();
-    for call in [
-        Call::Undo,
-        Call::Undo,
-        Call::Undo,
-        Call::Redo,
-        Call::Redo,
-        Call::Undo,
-    ] {
+    for step in ["undo", "undo", "undo", "redo", "redo", "undo"] {
         w.restart();
-        w.call(call).unwrap();
+        match step {
+            "undo" => w.undo().unwrap(),
+            _ => w.redo().unwrap(),
+        };
         steps.push(now(&mut w));
     }
     let expected = [
@@ -190,19 +173,17 @@ fn changes_are_undone_and_done_again_over_restarts() {
         ("one", true),
     ];
     assert_eq!(steps, expected.map(|(t, a)| (t.to_owned(), a)));
-    w.call(Call::Edit {
+    w.ask(Edit {
         id: id.clone(),
         patch: text("three"),
     })
     .unwrap();
-    let error = w.call(Call::Redo).unwrap_err().to_string();
+    let error = w.redo().unwrap_err().to_string();
     assert!(
         error.contains("nothing to redo"),
         "a new change ends what can be done again"
     );
-    let Reply::Invariants(history) = w.call(Call::History { id: id.clone() }).unwrap() else {
-        panic!()
-    };
+    let history = w.ask(History { id: id.clone() }).unwrap();
     assert!(
         history.iter().zip(1..).all(|(i, n)| i.revision == n),
         "every step is a revision"
@@ -212,26 +193,23 @@ fn changes_are_undone_and_done_again_over_restarts() {
 #[test]
 fn an_import_is_undone_as_a_whole() {
     let mut w = World::new();
-    let new =
-        |text: &str| crate::protocol::ImportItem::New(NewInvariant::plain(Scope::Global, text));
-    w.call(Call::Import {
+    let new = |text: &str| ImportItem::New(NewInvariant::plain(Scope::Global, text));
+    w.ask(Import {
         items: vec![new("a"), new("b")],
     })
     .unwrap();
-    w.call(Call::Undo).unwrap();
-    let list = Call::List {
+    w.undo().unwrap();
+    let list = List {
         scope: None,
         plan: None,
         removed: false,
     };
-    assert_eq!(w.call(list.clone()).unwrap(), Reply::Invariants(Vec::new()));
-    w.call(Call::Redo).unwrap();
-    let Reply::Invariants(all) = w.call(list).unwrap() else {
-        panic!()
-    };
+    assert_eq!(w.ask(list.clone()).unwrap(), []);
+    w.redo().unwrap();
+    let all = w.ask(list).unwrap();
     assert_eq!(all.len(), 2);
-    w.call(Call::Undo).unwrap();
-    let error = w.call(Call::Undo).unwrap_err().to_string();
+    w.undo().unwrap();
+    let error = w.undo().unwrap_err().to_string();
     assert!(error.contains("nothing to undo"), "{error}");
 }
 
@@ -241,26 +219,21 @@ fn ids_are_found_by_prefix_and_never_guessed() {
     let a = w.add_plain(Scope::Global, "a");
     let b = w.add_plain(Scope::Global, "b");
     let id = a.id.to_string();
-    assert!(matches!(
-        w.call(Call::Show {
-            id: id.to_lowercase()
-        }),
-        Ok(Reply::Invariant(_))
-    ));
+    let shown = w.ask(Show {
+        id: id.to_lowercase(),
+    });
+    assert_eq!(shown.unwrap(), a);
     let (common, _) = id
         .char_indices()
         .find(|(i, c)| b.id.to_string().as_bytes()[*i] != *c as u8)
         .unwrap();
     let error = w
-        .call(Call::Show {
+        .ask(Show {
             id: id[..common].into(),
         })
         .unwrap_err();
     assert!(matches!(error, EngineError::NotUnique { .. }), "{error}");
-    let error = w
-        .call(Call::Show { id: "01".into() })
-        .unwrap_err()
-        .to_string();
+    let error = w.ask(Show { id: "01".into() }).unwrap_err().to_string();
     assert!(error.contains("at least 4 characters"), "{error}");
 }
 
@@ -269,7 +242,7 @@ fn built_in_invariants_cannot_be_changed() {
     let mut w = World::new();
     let plan = w.use_plan("local/work").id;
     let id = w.effective(plan).built_in[0].id.to_string();
-    let error = w.call(Call::Remove { id }).unwrap_err().to_string();
+    let error = w.ask(Remove { id }).unwrap_err().to_string();
     assert!(error.contains("built in"), "{error}");
 }
 
@@ -279,16 +252,13 @@ fn a_scope_that_cannot_be_non_overridable_is_told_so() {
     let mut new = NewInvariant::plain(project(), "x");
     new.non_overridable = true;
     let cwd = w.root.clone();
-    let reply = w
-        .call(Call::Add {
+    let Added { invariant, notes } = w
+        .ask(Add {
             invariant: new,
             cwd,
             plan: None,
         })
         .unwrap();
-    let Reply::Added { invariant, notes } = reply else {
-        panic!()
-    };
     assert!(invariant.non_overridable);
     assert!(
         notes[0].contains("no effect on the project scope"),

@@ -1,11 +1,14 @@
 //! The engine's promises, on a real store in a temporary folder and a real project beside it.
 
 mod attempts;
+mod durability;
 mod evasions;
 mod files;
 mod invariants;
+mod parts;
 mod plans;
 mod serving;
+mod socket;
 mod trees;
 
 use std::{
@@ -13,11 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Call, Config, EngineError, Locations, Reply,
-    protocol::{EffectiveOf, EffectiveSet, HookCall, HookEvent, HookReply, PlanRef},
-    writer::Engine,
-};
+use super::{Config, EngineError, Locations, Request, requests::*, writer::Engine};
 use crate::model::{
     Attempt, Effect, Invariant, LetterCheck, NewInvariant, Plan, PlanId, ReconciliationResult,
     Scope, Transition, VerdictKind,
@@ -79,22 +78,38 @@ impl World {
         self.engine = Some(Engine::open(&self.locations, &self.config).unwrap());
     }
 
-    pub fn call(&mut self, call: Call) -> Result<Reply, EngineError> {
-        self.engine.as_mut().unwrap().call(call)
+    pub fn ask<R: Request>(&mut self, request: R) -> Result<R::Reply, EngineError> {
+        let call = request.into_call();
+        reply_to::<R>(self.engine.as_mut().unwrap().call(call))
     }
 
     pub fn add(&mut self, new: NewInvariant) -> Invariant {
-        match self
-            .call(Call::Add {
-                invariant: new,
-                cwd: self.root.clone(),
-                plan: None,
-            })
-            .unwrap()
-        {
-            Reply::Added { invariant, .. } => *invariant,
-            other => panic!("{other:?}"),
-        }
+        let request = Add {
+            invariant: new,
+            cwd: self.root.clone(),
+            plan: None,
+        };
+        self.ask(request).unwrap().invariant
+    }
+
+    /// Takes the last change back, in the project of this world.
+    pub fn undo(&mut self) -> Result<Vec<Invariant>, EngineError> {
+        let cwd = self.root.clone();
+        self.ask(Undo {
+            cwd,
+            project: None,
+            expect: None,
+        })
+    }
+
+    /// Does it again.
+    pub fn redo(&mut self) -> Result<Vec<Invariant>, EngineError> {
+        let cwd = self.root.clone();
+        self.ask(Redo {
+            cwd,
+            project: None,
+            expect: None,
+        })
     }
 
     pub fn add_plain(&mut self, scope: Scope, text: &str) -> Invariant {
@@ -126,7 +141,7 @@ impl World {
         params: &[(&str, &str)],
         parent: Option<PlanId>,
     ) -> Result<Plan, EngineError> {
-        let call = Call::PlanUse {
+        let request = PlanUse {
             action: action.parse().unwrap(),
             project: "local/my-app".parse().unwrap(),
             params: params
@@ -135,10 +150,7 @@ impl World {
                 .collect(),
             parent: parent.map(|p| self.plan_ref(p)),
         };
-        match self.call(call)? {
-            Reply::PlanMade { plan, .. } => Ok(*plan),
-            other => panic!("{other:?}"),
-        }
+        Ok(self.ask(request)?.plan)
     }
 
     pub fn plan_ref(&self, plan: PlanId) -> PlanRef {
@@ -158,26 +170,17 @@ impl World {
         transition: Transition,
     ) -> Result<ReconciliationResult, EngineError> {
         let plan = self.plan_ref(plan);
-        match self.call(Call::PlanTransition { plan, transition })? {
-            Reply::Reconciled(result) => Ok(*result),
-            other => panic!("{other:?}"),
-        }
+        self.ask(PlanTransition { plan, transition })
     }
 
     pub fn effective(&mut self, plan: PlanId) -> EffectiveSet {
         let of = EffectiveOf::Plan(self.plan_ref(plan));
-        match self.call(Call::Effective { of }).unwrap() {
-            Reply::Effective(set) => *set,
-            other => panic!("{other:?}"),
-        }
+        self.ask(Effective { of }).unwrap()
     }
 
     pub fn hook(&mut self, session: &str, what: HookEvent) -> HookReply {
         let call = HookCall::new("claude-code", session, &self.root, what);
-        match self.call(Call::Hook(call)).unwrap() {
-            Reply::Hook(reply) => *reply,
-            other => panic!("{other:?}"),
-        }
+        self.ask(call).unwrap()
     }
 
     pub fn edit(&mut self, session: &str, path: &str) -> HookReply {

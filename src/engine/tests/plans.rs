@@ -1,13 +1,13 @@
 use super::*;
-use crate::model::{DecisionKind, EventKind, Phase, PhaseState, ViolationStatus};
+use crate::model::{DecisionKind, EventKind, Phase, PhaseState, PlanChange, ViolationStatus};
 
 fn enforce(w: &mut World, plan: PlanId, violated: &Invariant, response: &str) {
-    let call = Call::Enforce {
+    let call = Enforce {
         plan: w.plan_ref(plan),
         violated: vec![violated.id.to_string()],
         response: response.into(),
     };
-    w.call(call).unwrap();
+    w.ask(call).unwrap();
 }
 
 fn open_violation(w: &World, plan: PlanId) -> String {
@@ -16,16 +16,50 @@ fn open_violation(w: &World, plan: PlanId) -> String {
 }
 
 fn event_names(w: &mut World) -> Vec<&'static str> {
-    let Reply::Events(events) = w
-        .call(Call::Events {
+    let events = w
+        .ask(Events {
             since: 0,
             limit: 10_000,
         })
-        .unwrap()
-    else {
-        panic!()
-    };
+        .unwrap();
     events.iter().map(|e| e.kind.name()).collect()
+}
+
+fn plan_changes(w: &mut World) -> Vec<PlanChange> {
+    let all = Events {
+        since: 0,
+        limit: 10_000,
+    };
+    let events = w.ask(all).unwrap().into_iter();
+    let changes = events.filter_map(|event| match event.kind {
+        EventKind::PlanChanged { change, .. } => Some(change),
+        _ => None,
+    });
+    changes.collect()
+}
+
+#[test]
+fn what_cannot_be_reconciled_blocks_by_a_fault_until_it_can() {
+    let mut w = World::new();
+    let plan = w.use_plan("local/work").id;
+    let transition = Transition::StartStrategize;
+    fs::write(w.root.join("invar.toml"), "[[invariants]]\nno = 1\n").unwrap();
+    w.transition(plan, transition).unwrap_err();
+    let blocked = w.plan(plan);
+    assert_eq!(blocked.state, PhaseState::Blocked);
+    let fault = blocked.fault.unwrap();
+    assert!(
+        fault.starts_with("not all invariants can be loaded: ") && fault.contains("unknown field"),
+        "{fault}"
+    );
+    assert_eq!(
+        plan_changes(&mut w),
+        [PlanChange::Blocked { transition }],
+        "and not as one that may go on"
+    );
+    fs::write(w.root.join("invar.toml"), "").unwrap();
+    w.transition(plan, transition).unwrap();
+    assert_eq!(w.plan(plan).fault, None);
 }
 
 #[test]
@@ -64,15 +98,16 @@ fn a_plan_walks_through_its_phases_and_each_step_is_reconciled() {
     let names = event_names(&mut w);
     let count = |name: &str| names.iter().filter(|n| **n == name).count();
     assert_eq!(count("INVARIANT_RECONCILED"), 3);
-    assert_eq!(count("INVARIANT_ENFORCED"), 3);
-    let Reply::Decisions(tree) = w
-        .call(Call::Decisions {
+    assert_eq!(
+        count("INVARIANT_ENFORCED"),
+        0,
+        "the records follow from the set"
+    );
+    let tree = w
+        .ask(Decisions {
             plan: w.plan_ref(plan),
         })
-        .unwrap()
-    else {
-        panic!()
-    };
+        .unwrap();
     let roots: Vec<_> = tree
         .iter()
         .filter(|n| n.decision.kind == DecisionKind::InvariantEnforced)
@@ -139,13 +174,20 @@ fn an_open_violation_blocks_until_it_is_corrected() {
 
     let violation = open_violation(&w, plan);
     let waive = Some("the endpoint is internal".to_owned());
-    w.call(Call::Resolve { violation, waive }).unwrap();
+    w.ask(Resolve { violation, waive }).unwrap();
     assert_eq!(
         w.plan(plan).state,
         PhaseState::Queued,
         "reconciled again by itself"
     );
     assert!(event_names(&mut w).contains(&"CORRECTION_APPLIED"));
+    let changes = plan_changes(&mut w);
+    assert_eq!(
+        changes.last(),
+        Some(&PlanChange::Unblocked {
+            transition: Transition::ExecutePlan
+        })
+    );
     w.transition(plan, Transition::ExecutePlan).unwrap();
     assert_eq!(w.plan(plan).phase, Phase::Execute);
     assert_eq!(w.plan(plan).blocked, None);
@@ -158,7 +200,7 @@ fn removing_the_violated_invariant_is_a_correction() {
     let plan = w.use_plan("local/work").id;
     enforce(&mut w, plan, &rule, "none");
     w.transition(plan, Transition::StartStrategize).unwrap_err();
-    w.call(Call::Remove {
+    w.ask(Remove {
         id: rule.id.to_string(),
     })
     .unwrap();
@@ -182,14 +224,14 @@ fn a_non_overridable_invariant_is_never_waived() {
     let violation = open_violation(&w, plan);
     let waive = Some("please".to_owned());
     let error = w
-        .call(Call::Resolve {
+        .ask(Resolve {
             violation: violation.clone(),
             waive,
         })
         .unwrap_err()
         .to_string();
     assert!(error.contains("nobody may waive"), "{error}");
-    w.call(Call::Resolve {
+    w.ask(Resolve {
         violation,
         waive: None,
     })
@@ -330,15 +372,13 @@ fn the_at_sign_is_the_current_plan_of_the_directory() {
         cwd: w.root.join("src"),
     };
     let error = w
-        .call(Call::PlanShow { plan: at.clone() })
+        .ask(PlanShow { plan: at.clone() })
         .unwrap_err()
         .to_string();
     assert!(error.contains("invar plan use"), "{error}");
     w.use_plan("local/one");
     let two = w.use_plan("local/two");
-    let Reply::Plan(plan) = w.call(Call::PlanShow { plan: at }).unwrap() else {
-        panic!()
-    };
+    let plan = w.ask(PlanShow { plan: at }).unwrap();
     assert_eq!(plan.id, two.id);
 }
 
@@ -347,20 +387,62 @@ fn the_log_tells_the_whole_story_and_verifies() {
     let mut w = World::new();
     let plan = w.use_plan("local/work").id;
     w.transition(plan, Transition::StartStrategize).unwrap();
-    let Reply::Log(report) = w.call(Call::LogVerify).unwrap() else {
-        panic!()
-    };
+    let report = w.ask(LogVerify {}).unwrap();
     assert_eq!(report.first_fault, None);
-    let Reply::Events(events) = w
-        .call(Call::Events {
+    let events = w
+        .ask(Events {
             since: 0,
             limit: 100,
         })
-        .unwrap()
-    else {
-        panic!()
-    };
+        .unwrap();
     assert_eq!(report.verified, events.len() as u64);
     assert!(matches!(events[0].kind, EventKind::PlanCreated { .. }));
     assert!(events.iter().zip(1..).all(|(e, n)| e.seq == n));
+}
+
+#[test]
+fn a_set_in_force_is_written_out_once_however_often_it_is_met() {
+    let mut w = World::new();
+    w.add_plain(Scope::Global, "Log all changes");
+    let rule = w.untouched(Scope::Global, "tests/**");
+    let plan = w.use_plan("local/work").id;
+    w.transition(plan, Transition::StartStrategize).unwrap();
+    w.restart();
+    w.transition(plan, Transition::ExecutePlan).unwrap();
+    enforce(&mut w, plan, &rule, "a test was changed");
+    w.ask(Remove {
+        id: rule.id.to_string(),
+    })
+    .unwrap();
+    w.transition(plan, Transition::ApplyPlan).unwrap();
+    let all = Events {
+        since: 0,
+        limit: 10_000,
+    };
+    let sets: Vec<(String, Option<usize>)> = w
+        .ask(all)
+        .unwrap()
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::InvariantReconciled { set, in_force, .. } => {
+                Some((set.unwrap(), in_force.map(|set| set.each().len())))
+            }
+            _ => None,
+        })
+        .collect();
+    let written: Vec<Option<usize>> = sets.iter().map(|(_, written)| *written).collect();
+    assert_eq!(written, [Some(2), None, None, Some(1)]);
+    assert_eq!(sets[0].0, sets[2].0);
+    assert_ne!(sets[0].0, sets[3].0);
+    // Which of it is violated is said by each reconciliation.
+    let plan = w.plan_ref(plan);
+    let nodes = w.ask(Decisions { plan }).unwrap();
+    let records = |at: usize| {
+        let records = nodes[at].enforcements.iter();
+        let told = records.map(|r| (r.invariant_id == rule.id, r.enforced));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(records(1), [(false, true), (true, true)]);
+    assert_eq!(records(2), [(false, true), (true, false)]);
+    assert_eq!(records(3), [(false, true)]);
 }

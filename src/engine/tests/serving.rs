@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     EngineHandle, Notice,
     client::Connection,
+    handle::NOTICES,
     host::Host,
     link::{Link, LinkEvent},
     open_session,
@@ -19,9 +20,9 @@ fn host(world: &mut World) -> Host {
     Host::start(world.engine.take().unwrap()).unwrap()
 }
 
-fn add_call(world: &World, text: &str) -> Call {
+fn add_call(world: &World, text: &str) -> Add {
     let invariant = NewInvariant::plain(Scope::Global, text);
-    Call::Add {
+    Add {
         invariant,
         cwd: world.root.clone(),
         plan: None,
@@ -38,30 +39,30 @@ async fn both_ways_in_answer_the_same_and_hear_of_each_other() {
     let mut heard_far = far.subscribe().await.unwrap();
     assert_eq!(heard_near.snapshot, heard_far.snapshot);
 
-    far.call(add_call(&w, "from afar")).await.unwrap();
-    near.call(add_call(&w, "from near")).await.unwrap();
+    far.ask(add_call(&w, "from afar")).await.unwrap();
+    near.ask(add_call(&w, "from near")).await.unwrap();
     for heard in [&mut heard_near, &mut heard_far] {
         for text in ["from afar", "from near"] {
             let Some(Notice::Event(event)) = heard.notices.recv().await else {
                 panic!()
             };
-            let crate::model::EventKind::InvariantAdded { invariant } = &event.kind else {
+            let crate::model::EventKind::InvariantAdded { invariant, .. } = &event.kind else {
                 panic!("{event:?}")
             };
             assert_eq!(invariant.text, text);
         }
     }
-    let list = Call::List {
+    let list = List {
         scope: None,
         plan: None,
         removed: false,
     };
     assert_eq!(
-        near.call(list.clone()).await.unwrap(),
-        far.call(list).await.unwrap()
+        near.ask(list.clone()).await.unwrap(),
+        far.ask(list).await.unwrap()
     );
     let error = far
-        .call(Call::Show {
+        .ask(Show {
             id: "nothing".into(),
         })
         .await
@@ -80,9 +81,9 @@ async fn a_blocking_client_uses_the_host_and_then_the_store() {
     let remote = tokio::task::spawn_blocking(move || {
         let mut session = open_session(&locations, soon()).unwrap();
         assert!(matches!(session, super::super::Session::Remote(_)));
-        session.call(&locations, call, soon()).unwrap()
+        session.ask(&locations, call, soon()).unwrap()
     });
-    assert!(matches!(remote.await.unwrap(), Reply::Added { .. }));
+    assert_eq!(remote.await.unwrap().invariant.text, "through the socket");
     drop(host);
     assert!(
         Connection::open(&w.locations, soon()).is_none(),
@@ -91,14 +92,12 @@ async fn a_blocking_client_uses_the_host_and_then_the_store() {
     assert!(!w.locations.owner_file().exists());
     let mut session = open_session(&w.locations, soon()).unwrap();
     assert!(matches!(session, super::super::Session::Local(_)));
-    let list = Call::List {
+    let list = List {
         scope: None,
         plan: None,
         removed: false,
     };
-    let Reply::Invariants(all) = session.call(&w.locations, list, soon()).unwrap() else {
-        panic!()
-    };
+    let all = session.ask(&w.locations, list, soon()).unwrap();
     assert_eq!(all.len(), 1);
 }
 
@@ -115,14 +114,14 @@ async fn many_clients_at_once_lose_and_double_nothing() {
         let root = w.root.clone();
         tasks.push(tokio::task::spawn_blocking(move || {
             let mut session = open_session(&locations, soon()).unwrap();
-            session.call(&locations, add, soon()).unwrap();
+            session.ask(&locations, add, soon()).unwrap();
             let call = HookCall::new(
                 "claude-code",
                 &format!("s{n}"),
                 &root,
                 HookEvent::Attempt(attempt),
             );
-            session.call(&locations, Call::Hook(call), soon()).unwrap();
+            session.ask(&locations, call, soon()).unwrap();
         }));
     }
     for task in tasks {
@@ -134,9 +133,7 @@ async fn many_clients_at_once_lose_and_double_nothing() {
     assert_eq!(core.state().invariants.len(), 65);
     let counts: Vec<u32> = core.state().strikes_of(plan).map(|s| s.count).collect();
     assert_eq!(counts, [2; 32]);
-    let Reply::Log(report) = w.call(Call::LogVerify).unwrap() else {
-        panic!()
-    };
+    let report = w.ask(LogVerify {}).unwrap();
     assert_eq!(report.first_fault, None);
 }
 
@@ -147,19 +144,20 @@ async fn a_slow_subscriber_is_told_how_much_it_missed() {
     let near = host.handle();
     let mut heard = near.subscribe().await.unwrap();
     let extra = 10;
-    for n in 0..super::super::handle::NOTICES + extra {
-        near.call(add_call(&w, &format!("{n}"))).await.unwrap();
-    }
-    for _ in 0..super::super::handle::NOTICES {
+    let new = |n| ImportItem::New(NewInvariant::plain(Scope::Global, &format!("{n}")));
+    let items = (0..NOTICES + extra).map(new).collect();
+    near.ask(Import { items }).await.unwrap();
+    for _ in 0..NOTICES {
         assert!(matches!(heard.notices.recv().await, Some(Notice::Event(_))));
     }
-    near.call(add_call(&w, "one more")).await.unwrap();
+    // At once, and not with the next event: there may be none for a long time.
     assert_eq!(
         heard.notices.recv().await,
         Some(Notice::Lagged {
             missed: extra as u64
         })
     );
+    near.ask(add_call(&w, "one more")).await.unwrap();
     assert!(matches!(heard.notices.recv().await, Some(Notice::Event(_))));
 }
 
@@ -183,7 +181,7 @@ async fn a_client_that_lives_takes_over_when_the_host_goes() {
     };
     assert!(hosting);
     handle
-        .call(add_call(&w, "after the takeover"))
+        .ask(add_call(&w, "after the takeover"))
         .await
         .unwrap();
     link.close().await;
@@ -201,15 +199,15 @@ async fn an_allowed_attempt_is_answered_at_once_and_written_soon() {
     let near = host.handle();
     let mut heard = near.subscribe().await.unwrap();
     let call = |w: &World| {
-        Call::Hook(HookCall::new(
+        HookCall::new(
             "claude-code",
             "s",
             &w.root,
             HookEvent::Attempt(w.attempt_on("src/a.rs")),
-        ))
+        )
     };
-    near.call(call(&w)).await.unwrap();
-    near.call(call(&w)).await.unwrap();
+    near.ask(call(&w)).await.unwrap();
+    near.ask(call(&w)).await.unwrap();
     let mut attempts = 0;
     while attempts < 2 {
         let Some(Notice::Event(event)) = heard.notices.recv().await else {
@@ -226,7 +224,7 @@ async fn a_project_file_is_read_again_without_anyone_asking() {
     let near = host.handle();
     let file = w.root.join("invar.toml");
     std::fs::write(&file, "[[invariants]]\ntext = \"one\"\n").unwrap();
-    near.call(Call::ProjectOf {
+    near.ask(ProjectOf {
         dir: w.root.clone(),
     })
     .await
@@ -237,7 +235,7 @@ async fn a_project_file_is_read_again_without_anyone_asking() {
         let Some(Notice::Event(event)) = heard.notices.recv().await else {
             panic!()
         };
-        if let crate::model::EventKind::InvariantEdited { invariant } = &event.kind
+        if let crate::model::EventKind::InvariantEdited { invariant, .. } = &event.kind
             && invariant.text == "another"
         {
             break;
@@ -253,12 +251,12 @@ async fn nonsense_on_the_socket_is_answered_and_harms_nobody() {
     for (line, part) in [
         ("hello\n", "not understood"),
         (
-            "{\"v\":1,\"id\":1,\"call\":{\"op\":\"fly\"}}\n",
+            "{\"v\":2,\"id\":1,\"call\":{\"op\":\"fly\"}}\n",
             "not understood",
         ),
         (
             "{\"v\":99,\"id\":7,\"call\":{\"op\":\"ping\"}}\n",
-            "speaks version 1",
+            "speaks version 2",
         ),
     ] {
         let mut stream = tokio::net::UnixStream::connect(&w.locations.socket)
@@ -269,8 +267,40 @@ async fn nonsense_on_the_socket_is_answered_and_harms_nobody() {
         BufReader::new(stream).read_line(&mut answer).await.unwrap();
         assert!(answer.contains(part), "{answer}");
     }
-    assert!(matches!(
-        host.handle().call(Call::Ping).await,
-        Ok(Reply::Pong { .. })
-    ));
+    let pong = host.handle().ask(Ping {}).await.unwrap();
+    assert_eq!(pong.pid, std::process::id());
+}
+
+#[tokio::test]
+async fn the_configuration_is_read_again_and_a_broken_one_leaves_the_last_good_one_in_force() {
+    let mut w = World::new();
+    let file = w.locations.config.clone();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[tree]\nrestore = false\n").unwrap();
+    let host = host(&mut w);
+    let near = host.handle();
+    let mut heard = near.subscribe().await.unwrap();
+    let read = async |heard: &mut crate::Subscription| loop {
+        let Some(Notice::Event(event)) = heard.notices.recv().await else {
+            panic!()
+        };
+        if let crate::model::EventKind::ConfigurationRead { fault } = &event.kind {
+            break fault.clone();
+        }
+    };
+    std::fs::write(&file, "[tree]\nrestore = true\n").unwrap();
+    assert_eq!(read(&mut heard).await, None);
+    assert!(near.ask(TakeSnapshot {}).await.unwrap().restores);
+
+    std::fs::write(&file, "[tree]\nrestore = maybe\n").unwrap();
+    let fault = read(&mut heard).await.unwrap();
+    assert!(fault.contains("line 2, column 11"), "{fault}");
+    let snapshot = near.ask(TakeSnapshot {}).await.unwrap();
+    assert!(snapshot.restores, "what was read before is in force");
+    assert_eq!(snapshot.config_fault.as_ref(), Some(&fault));
+
+    std::fs::write(&file, "[tree]\nrestore = false\n").unwrap();
+    assert_eq!(read(&mut heard).await, None);
+    let snapshot = near.ask(TakeSnapshot {}).await.unwrap();
+    assert_eq!((snapshot.restores, snapshot.config_fault), (false, None));
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 use super::*;
 use crate::{
     model::{EventKind, Layer, Violation},
-    protocol::Answer,
+    requests::{Answer, PlanResume, TreeState},
 };
 
 /// `src/**` may be edited, `tests/spec.py` is untouched, `*.log` is ignored by git.
@@ -357,10 +357,7 @@ fn settings_that_no_longer_run_invar_are_refused() {
             hooked,
             ..HookCall::new("claude-code", "s", &w.root, what)
         };
-        match w.call(Call::Hook(call)).unwrap() {
-            Reply::Hook(reply) => reply.verdict.verdict,
-            other => panic!("{other:?}"),
-        }
+        w.ask(call).unwrap().verdict.verdict
     };
     let change = || HookEvent::Settings { fault: None };
     assert_eq!(
@@ -420,7 +417,7 @@ fn delegated(w: &mut World, attempt: &Attempt) {
     let asked = w.hook("s", HookEvent::Attempt(attempt.clone()));
     assert_eq!(asked.verdict.verdict, VerdictKind::Ask, "{asked:?}");
     let ids = asked.waiting;
-    w.call(Call::AssentsDelegated { ids }).unwrap();
+    w.ask(AssentsDelegated { ids }).unwrap();
 }
 
 #[test]
@@ -434,12 +431,12 @@ fn an_assent_does_not_cover_what_a_later_command_does_to_the_file() {
     // A person approved one content, which was written.
     let (mut w, attempt) = assented();
     let asked = w.hook("s", HookEvent::Attempt(attempt.clone()));
-    let answer = Call::AssentAnswer {
+    let answer = AssentAnswer {
         id: asked.waiting[0].to_string(),
         by: "a person".into(),
         answer: Answer::Approve { for_plan: false },
     };
-    w.call(answer).unwrap();
+    w.ask(answer).unwrap();
     let allowed = w.hook("s", HookEvent::Attempt(attempt));
     assert_eq!(allowed.verdict.verdict, VerdictKind::Allow);
     person(&w, "echo create > src/db/x.sql");
@@ -463,4 +460,143 @@ fn a_command_that_the_agents_prompt_let_run_is_watched() {
         paths.iter().all(|p| *p == "tests/spec.py") && !paths.is_empty(),
         "only what the person was not asked about: {paths:?}"
     );
+}
+
+#[test]
+fn a_session_that_starts_again_launders_nothing() {
+    let mut w = guarded(false);
+    w.hook("s", HookEvent::SessionStart);
+    let server = Attempt {
+        background: true,
+        ..bash(&w, "1", "./later.sh &")
+    };
+    w.hook("s", HookEvent::Attempt(server.clone()));
+    w.hook("s", HookEvent::Ran(server));
+    person(&w, "echo 0 > tests/spec.py");
+    // The agent's memory is made shorter, which starts the session once more.
+    w.hook("s", HookEvent::SessionStart);
+    assert_eq!(open(&w).len(), 2, "what the command did is found");
+    let told = w.hook("s", HookEvent::Stopped { turn: true });
+    assert_eq!(told.verdict.verdict, VerdictKind::Deny);
+    assert!(told.verdict.reason.contains("tests/spec.py"), "{told:?}");
+}
+
+#[test]
+fn what_changed_between_two_runs_is_told_once_and_strikes_nobody() {
+    let mut w = guarded(false);
+    w.hook("s", HookEvent::SessionStart);
+    w.hook("s", HookEvent::SessionEnd);
+    person(&w, "echo 0 > tests/spec.py");
+    let told = |w: &World| {
+        recent(
+            w,
+            |kind| matches!(kind, EventKind::ChangeNotAttributed { path, .. } if path == "tests/spec.py"),
+        )
+    };
+    w.hook("t", HookEvent::SessionStart);
+    assert_eq!(told(&w), 1);
+    assert_eq!(open(&w).len(), 0);
+    w.hook("t", HookEvent::SessionStart);
+    assert_eq!(told(&w), 1, "it is how things are now");
+}
+
+#[test]
+fn a_pull_of_many_files_does_not_bury_the_rest() {
+    let mut w = guarded(false);
+    w.hook("s", HookEvent::SessionStart);
+    person(&w, "for n in $(seq 60); do echo x > other$n; done");
+    w.hook("s", HookEvent::Stopped { turn: true });
+    let state = w.engine.as_ref().unwrap().core().state();
+    let told: Vec<&str> = state
+        .recent
+        .iter()
+        .filter_map(|e| match &e.kind {
+            EventKind::ChangeNotAttributed { path, .. } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 20);
+    assert!(told[19].ends_with("and 40 more"), "{}", told[19]);
+}
+
+#[test]
+fn a_tree_that_was_too_large_is_watched_as_soon_as_it_is_not() {
+    let mut w = guarded(false);
+    w.config.tree.max_files = 40;
+    w.restart();
+    person(
+        &w,
+        "mkdir made; for n in $(seq 60); do echo x > made/$n; done",
+    );
+    let watched = |w: &mut World| {
+        let root = w.root.clone();
+        w.ask(TreeState { root }).unwrap()
+    };
+    assert!(
+        watched(&mut w)
+            .fault
+            .unwrap()
+            .contains("more than 40 files")
+    );
+    // What the fault advises: ignore what is made.
+    person(&w, "echo made/ >> .gitignore");
+    let now = watched(&mut w);
+    assert_eq!((now.fault, now.watched.is_some()), (None, true));
+    let found = run(&mut w, "s", "./fix.sh", "echo 0 > tests/spec.py");
+    assert_eq!(found.verdict.verdict, VerdictKind::Deny);
+}
+
+/// An engine that stays watches the trees; what it finds is what a look at every file finds.
+#[test]
+fn a_watched_tree_finds_what_a_whole_look_finds() {
+    let mut w = guarded(false);
+    w.engine.as_ref().unwrap().disk().stay();
+    w.hook("s", HookEvent::SessionStart);
+    // The first look starts the watch; from the second on only what was reported is looked at.
+    run(&mut w, "s", "true && make", "true");
+    for (what, script, path) in [
+        ("changed", "echo 0 > tests/spec.py", "tests/spec.py"),
+        ("made", "echo x > other.txt", "other.txt"),
+        (
+            "in a new folder",
+            "mkdir -p new/deep && echo x > new/deep/f",
+            "new/deep/f",
+        ),
+        ("in it again", "echo y > new/deep/g", "new/deep/g"),
+        (
+            "a folder that came again",
+            "rm -r new && mkdir new && echo z > new/h",
+            "new/h",
+        ),
+        ("in that one", "echo z > new/i", "new/i"),
+        (
+            "moved in",
+            "mkdir src/m && echo 1 > src/m/k && mv src/m m",
+            "m/k",
+        ),
+        ("after a move", "echo 2 > m/l", "m/l"),
+        (
+            "through another name",
+            "ln tests/spec.py src/two && echo 3 > src/two",
+            "tests/spec.py",
+        ),
+        ("and again", "echo 4 >> src/two", "tests/spec.py"),
+        ("mode", "chmod +x README.md", "README.md"),
+        ("removed", "rm README.md", "README.md"),
+    ] {
+        let found = run(&mut w, "s", &format!("./{what}"), script);
+        let reason = &found.verdict.reason;
+        assert!(reason.contains(path), "{what}: {found:?}");
+        let plan = found.plan_id.unwrap();
+        let plan = w.plan_ref(plan);
+        // Some are found for the third time.
+        let _ = w.ask(PlanResume { plan });
+    }
+    let quiet = run(
+        &mut w,
+        "s",
+        "./nothing",
+        "echo ok > src/b.py; cat README.md || true",
+    );
+    assert!(quiet.verdict.lets_through(), "{quiet:?}");
 }

@@ -35,7 +35,6 @@ impl Walker<'_> {
         let command = command.trim_start_matches(range);
         if let Some(line) = command.strip_prefix('!') {
             self.run_apart(line, world, &Stream::unknown());
-            self.opaque();
             return;
         }
         let verb: String = command.chars().take_while(|c| c.is_alphabetic()).collect();
@@ -52,7 +51,6 @@ impl Walker<'_> {
             // `w !command`
             file if file.starts_with('!') && !force => {
                 self.run_apart(&file[1..], world, &Stream::unknown());
-                self.opaque();
             }
             file if FILES.contains(&verb.as_str()) => {
                 self.change(&Field::text(file), world, &format!("the editor's {verb}"));

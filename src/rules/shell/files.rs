@@ -1,4 +1,4 @@
-//! Commands that are known to write no file, what they print, and where files are put.
+//! What commands print that write no file, and where files are put.
 
 use super::{
     args::Args,
@@ -6,170 +6,6 @@ use super::{
     walk::Walker,
     world::{Field, World},
 };
-
-/// Commands that change no file, whatever they are called with.
-const READERS: &[&str] = &[
-    "[",
-    ":",
-    "ack",
-    "ag",
-    "apropos",
-    "arch",
-    "b2sum",
-    "base32",
-    "base64",
-    "basename",
-    "basenc",
-    "bat",
-    "bc",
-    "bg",
-    "break",
-    "cal",
-    "caller",
-    "cat",
-    "cksum",
-    "clear",
-    "cloc",
-    "cmp",
-    "colordiff",
-    "column",
-    "comm",
-    "compgen",
-    "complete",
-    "continue",
-    "cut",
-    "date",
-    "dc",
-    "delta",
-    "df",
-    "diff",
-    "diff3",
-    "difft",
-    "dig",
-    "dirname",
-    "dirs",
-    "disown",
-    "du",
-    "echo",
-    "egrep",
-    "enable",
-    "eza",
-    "exa",
-    "expand",
-    "expr",
-    "factor",
-    "false",
-    "fc",
-    "fg",
-    "fgrep",
-    "file",
-    "fmt",
-    "fold",
-    "free",
-    "getent",
-    "getopts",
-    "grep",
-    "groups",
-    "hash",
-    "head",
-    "help",
-    "hexdump",
-    "history",
-    "host",
-    "hostname",
-    "htop",
-    "id",
-    "info",
-    "jobs",
-    "join",
-    "jq",
-    "kill",
-    "last",
-    "less",
-    "let",
-    "locale",
-    "locate",
-    "logname",
-    "ls",
-    "lsof",
-    "lscpu",
-    "man",
-    "md5",
-    "md5sum",
-    "more",
-    "netstat",
-    "nl",
-    "nproc",
-    "nslookup",
-    "numfmt",
-    "od",
-    "paste",
-    "pathchk",
-    "ping",
-    "pr",
-    "printenv",
-    "printf",
-    "ps",
-    "ptx",
-    "pwd",
-    "readlink",
-    "realpath",
-    "return",
-    "rev",
-    "rg",
-    "rmdir",
-    "seq",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "shasum",
-    "shopt",
-    "sleep",
-    "ss",
-    "stat",
-    "strings",
-    "stty",
-    "suspend",
-    "tac",
-    "tail",
-    "test",
-    "times",
-    "tokei",
-    "top",
-    "tput",
-    "tr",
-    "true",
-    "tsort",
-    "tty",
-    "type",
-    "ulimit",
-    "umask",
-    "uname",
-    "unalias",
-    "unexpand",
-    "uptime",
-    "users",
-    "vmstat",
-    "w",
-    "wait",
-    "wc",
-    "whatis",
-    "whereis",
-    "which",
-    "who",
-    "whoami",
-    "yes",
-    "zcat",
-    "zgrep",
-    "bzcat",
-    "xzcat",
-    "zless",
-    "lsblk",
-    "findmnt",
-    "tree",
-    "mkdir",
-    "sum",
-];
 
 impl Walker<'_> {
     /// Reads a call of a command by its name; what it prints is returned.
@@ -251,18 +87,15 @@ impl Walker<'_> {
             }
             _ => {}
         }
-        if READERS.contains(&name) {
-            return self.printed_by(name, args, world);
+        if matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack") {
+            return self.printed_by(args, world);
         }
-        if !self.writer(name, args, world, stdin) {
-            if super::writers::WITH_OUTPUT.contains(&name) {
-                let parsed = Args::parse(args, "o", &["output", "outfile"], false);
-                let names = ["o", "output", "outfile"];
-                parsed
-                    .values(&names)
-                    .for_each(|f| self.change(f, world, &format!("{name} -o")));
-            }
-            self.opaque();
+        if !self.writer(name, args, world, stdin) && super::writers::WITH_OUTPUT.contains(&name) {
+            let parsed = Args::parse(args, "o", &["output", "outfile"], false);
+            let names = ["o", "output", "outfile"];
+            parsed
+                .values(&names)
+                .for_each(|f| self.change(f, world, &format!("{name} -o")));
         }
         Stream::unknown()
     }
@@ -305,10 +138,8 @@ impl Walker<'_> {
         }
     }
 
-    fn printed_by(&mut self, name: &str, args: &[Field], world: &World) -> Stream {
-        if !matches!(name, "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack") {
-            return Stream::unknown();
-        }
+    /// The files that a search names.
+    fn printed_by(&mut self, args: &[Field], world: &World) -> Stream {
         let parsed = Args::parse(
             args,
             "efgtTABCmM",

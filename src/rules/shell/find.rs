@@ -96,7 +96,7 @@ impl Walker<'_> {
                     .position(|f| is(f, &[";", "+"]))
                     .unwrap_or(rest.len());
                 let argv = fill(&rest[..len], &["{}"], &hits);
-                self.invoke(&argv, &[], world.clone(), &Stream::default());
+                self.invoke_plain(&argv, &[], world.clone(), &Stream::default());
                 at += len + 1;
             } else if is(test, &["-delete"]) {
                 hits.iter()
@@ -131,7 +131,7 @@ impl Walker<'_> {
             if !marked {
                 argv.push(hit.clone());
             }
-            self.invoke(&argv, &[], world.clone(), &Stream::default());
+            self.invoke_plain(&argv, &[], world.clone(), &Stream::default());
         }
         Stream::of_items(vec![hit])
     }

@@ -159,9 +159,8 @@ impl Walker<'_> {
                 for text in parsed.values(&["x", "extcmd"]).filter_map(Field::known) {
                     self.run_apart(&text, &world, &Stream::unknown());
                 }
-                match verb.as_str() {
-                    "mergetool" => self.whole_tree(&world, "git mergetool"),
-                    _ => self.opaque(),
+                if verb == "mergetool" {
+                    self.whole_tree(&world, "git mergetool");
                 }
             }
             "rebase" | "bisect" | "submodule" => {
@@ -183,10 +182,9 @@ impl Walker<'_> {
                                 }
                             }
                             _ => {
-                                self.invoke(&argv, &[], world.clone(), &Stream::default());
+                                self.invoke_plain(&argv, &[], world.clone(), &Stream::default());
                             }
                         }
-                        self.opaque();
                     }
                     ("submodule", "status" | "summary" | "")
                     | ("bisect", "log" | "view" | "terms") => {}
@@ -278,7 +276,6 @@ impl Walker<'_> {
             }
             // Hooks of the project run then, and they may do anything.
             "commit" | "push" => {
-                self.opaque();
                 let parsed = Args::parse(rest, "mFCct", &["message", "file"], false);
                 self.out.applies |= !parsed.has(&["dry-run"]);
                 // Without a text the editor opens, and an editor runs commands.
@@ -292,9 +289,6 @@ impl Walker<'_> {
                 for file in parsed.values(&["output"]) {
                     self.change(file, &world, &format!("git {read} --output"));
                 }
-                if parsed.has(&["ext-diff", "O", "open-files-in-pager"]) {
-                    self.opaque();
-                }
                 return self.git_printed(read, &parsed, &world);
             }
             rewrites if REWRITES.contains(&rewrites) => {
@@ -306,7 +300,7 @@ impl Walker<'_> {
                     self.whole_tree(&world, &format!("git {rewrites}"));
                 }
             }
-            _ => self.opaque(),
+            _ => {}
         }
         Stream::unknown()
     }
@@ -356,9 +350,8 @@ impl Walker<'_> {
             args.iter().any(word)
         };
         self.out.applies |= any(&["commit", "ci", "push", "record", "dcommit"]);
-        match any(verbs) {
-            true => self.whole_tree(world, name),
-            false => self.opaque(),
+        if any(verbs) {
+            self.whole_tree(world, name);
         }
         true
     }
@@ -421,7 +414,6 @@ impl Walker<'_> {
         };
         if let Some(text) = command {
             self.run_apart(text, world, &Stream::unknown());
-            self.opaque();
         }
     }
 

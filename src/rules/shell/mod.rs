@@ -6,6 +6,7 @@
 //! [`Unresolved`], never as "nothing".
 
 mod args;
+mod bounds;
 mod commands;
 mod editors;
 mod files;
@@ -14,12 +15,17 @@ mod git;
 mod interactive;
 mod links;
 mod mounts;
+mod names;
+mod nesting;
+mod notes;
 mod parse;
+mod proof;
 mod scripts;
 mod sqlite;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod traps;
 mod walk;
 mod words;
 mod world;
@@ -71,7 +77,7 @@ pub enum Target {
 }
 
 /// One change that was read out of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Found {
     pub target: Target,
     /// The bytes of the line that say so.
@@ -91,7 +97,7 @@ pub struct Unresolved {
 }
 
 /// A path that the line names without saying that it changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Mention {
     pub path: PathBuf,
     pub bytes: Range<usize>,
@@ -112,7 +118,7 @@ pub struct Reading {
     pub unresolved: Vec<Unresolved>,
     pub mentions: Vec<Mention>,
     pub rule_changes: Vec<RuleChange>,
-    /// Some command of the line is not known to leave files alone.
+    /// It is not proven that the line leaves all files alone.
     pub opaque: bool,
     /// Parts that take their commands from later input, such as a shell without a script.
     pub waits: Vec<Range<usize>>,
@@ -121,39 +127,44 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Whether every command of the line is known to change no file.
+    /// Whether every command of the line is proven to change no file. What is read out of a line
+    /// can only speak against it.
     pub fn only_reads(&self) -> bool {
         !self.opaque && self.found.is_empty() && self.unresolved.is_empty()
     }
 }
 
-/// Reads a program text in another language than bash: what it names and whether it writes.
+/// Reads a program text in another language than bash: what it names and whether it writes. No
+/// such text is ever proven to only read.
 pub fn read_program(language: &str, text: &str, at: Surroundings<'_>) -> Reading {
     let walk = || walk::program(language, text, at);
-    catch_unwind(AssertUnwindSafe(walk))
-        .unwrap_or_else(|_| walk::unreadable(text, at, "what it does"))
+    let read = catch_unwind(AssertUnwindSafe(walk))
+        .unwrap_or_else(|_| bounds::unreadable(text, at, "what it does"));
+    Reading {
+        opaque: true,
+        ..read
+    }
 }
 
 /// Reads a command line. Never fails: what cannot be parsed is [`Unresolved`].
 pub fn read(line: &str, at: Surroundings<'_>) -> Reading {
-    let nesting = parse::nesting(line);
-    if nesting > parse::MAX_NESTING {
-        return walk::unreadable(line, at, "what it does, since it is nested too deeply");
+    let read = walked(line, at);
+    Reading {
+        opaque: !proof::only_reads(line, at),
+        ..read
     }
-    // A fault of the grammar's crate must not end the engine.
-    let read = || {
-        catch_unwind(AssertUnwindSafe(|| walk::walk(line, at)))
-            .unwrap_or_else(|_| walk::unreadable(line, at, "what it does"))
-    };
-    if nesting <= 4 {
-        return read();
-    }
+}
+
+fn walked(line: &str, at: Surroundings<'_>) -> Reading {
+    // A stack of known size, and a fault of the grammar's crate must not end the engine.
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(parse::STACK)
-            .spawn_scoped(scope, read)
+            .spawn_scoped(scope, || {
+                catch_unwind(AssertUnwindSafe(|| walk::walk(line, at))).ok()
+            })
             .ok()
-            .and_then(|thread| thread.join().ok())
+            .and_then(|thread| thread.join().ok()?)
     })
-    .unwrap_or_else(|| walk::unreadable(line, at, "what it does"))
+    .unwrap_or_else(|| bounds::unreadable(line, at, "what it does"))
 }

@@ -154,7 +154,6 @@ impl Disk for Inside<'_> {
 impl Walker<'_> {
     /// `docker` and its like.
     pub(super) fn container(&mut self, name: &str, args: &[Field], world: &World, stdin: &Stream) {
-        self.opaque();
         let long = ["host", "context", "config", "log-level", "connection"];
         let words = Args::parse(args, "Hcl", &long, true).operands;
         let mut words = words.as_slice();
@@ -251,7 +250,6 @@ impl Walker<'_> {
         if rest.first().is_some_and(|f| f.start() == "--") {
             rest = &rest[1..];
         }
-        self.opaque();
         self.elsewhere(rest, &mounts, cwd, stdin);
     }
 
@@ -355,7 +353,6 @@ impl Walker<'_> {
             let bytes = mention.bytes;
             self.note_mention(Mention { path, bytes });
         }
-        self.out.opaque |= read.opaque;
         self.out.applies |= read.applies;
         if !read.waits.is_empty() {
             self.waits();

@@ -7,8 +7,9 @@ use regex::Regex;
 
 use super::{
     args::{Args, as_line},
+    notes::looks_like_path,
     stream::Stream,
-    walk::{Walker, looks_like_path},
+    walk::Walker,
     world::{Field, World},
 };
 
@@ -277,12 +278,8 @@ impl Walker<'_> {
                 (None, true) if stdin.piped && !asks => {
                     self.runs_unknown(&format!("what {name} runs"))
                 }
-                _ if asks => {}
-                (None, true) => {
-                    self.opaque();
-                    self.waits();
-                }
-                _ => self.opaque(),
+                (None, true) if !asks => self.waits(),
+                _ => {}
             }
         }
         for text in texts {
@@ -301,7 +298,6 @@ impl Walker<'_> {
     /// PowerShell: options have one dash, any case, and may be cut short; what follows `-Command`
     /// is program text to the end.
     fn powershell(&mut self, args: &[Field], world: &World, stdin: &Stream) {
-        self.opaque();
         let option = |field: &Field| {
             let start = field.start().to_lowercase();
             start.strip_prefix(['-', '/']).map(str::to_owned)
@@ -354,7 +350,6 @@ impl Walker<'_> {
             .map_or(args.len(), |at| at + 1);
         let rest = args.get(at..).unwrap_or_default();
         let Some(name) = module.known() else {
-            self.opaque();
             return Stream::unknown();
         };
         match name.as_str() {
@@ -399,7 +394,6 @@ impl Walker<'_> {
         if !writes {
             return;
         }
-        self.opaque();
         if language == "pwsh" {
             // Its words need no quotes, and either slash parts a path.
             self.mention_text(&text.replace('\\', "/"), world);
@@ -484,9 +478,8 @@ impl Walker<'_> {
         let parsed = Args::parse(&rest, "efl", &long, false);
         let mut scripts: Vec<Field> = parsed.values(&["e", "expression"]).cloned().collect();
         let mut files = parsed.operands.as_slice();
-        if parsed.has(&["f", "file"]) {
-            self.opaque();
-        } else if scripts.is_empty()
+        if !parsed.has(&["f", "file"])
+            && scripts.is_empty()
             && let Some((script, more)) = files.split_first()
         {
             // BSD's `-i ''` gives the suffix apart.
@@ -518,7 +511,6 @@ impl Walker<'_> {
                     SedAct::Write(file) => self.change(&Field::text(file), world, "sed w"),
                     SedAct::Run(text) => {
                         self.run_apart(&text, world, &Stream::default());
-                        self.opaque();
                     }
                     SedAct::RunInput => self.unresolved("what sed runs"),
                 }
@@ -550,7 +542,6 @@ impl Walker<'_> {
                 .for_each(|f| self.change(f, world, "awk -i inplace"));
         }
         let Some(program) = program else {
-            self.opaque();
             return Stream::unknown();
         };
         let Some(text) = program.known() else {

@@ -1,28 +1,24 @@
 //! Walking the parsed line as bash would run it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     ops::Range,
-    path::{Path, PathBuf},
+    path::PathBuf,
     rc::Rc,
 };
 
 use brush_parser::ast::{
-    AndOr, AndOrList, Command, CompoundCommand, CompoundList, ExtendedTestExpr, FunctionBody,
-    Pipeline, SourceLocation,
+    AndOr, AndOrList, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand, CompoundList,
+    ExtendedTestExpr, FunctionBody, Pipeline, SourceLocation,
 };
 
 use super::{
-    Found, Mention, Reading, RuleChange, Surroundings, Target, Unresolved, parse,
+    Found, Mention, Reading, Surroundings,
+    bounds::{COMMAND, MAX_LEVEL, TOO_DEEP, TOO_MUCH, WORK},
+    parse::{self, Unparsed},
     stream::Stream,
-    world::{Callable, Field, World},
+    world::{Callable, Field, World, add, merged, settled},
 };
-
-/// How many commands are followed at most, those of loops and branches counted each time.
-const BUDGET: usize = 5_000;
-
-/// How many states of the shell are followed side by side.
-const MAX_WORLDS: usize = 8;
 
 /// How deeply texts that are commands are opened.
 const MAX_DEPTH: usize = 24;
@@ -33,8 +29,9 @@ const MAX_ROUNDS: usize = 40;
 pub(super) struct Walker<'a> {
     pub at: Surroundings<'a>,
     pub out: Reading,
-    /// The line, or the text inside it that is being walked.
-    text: String,
+    /// All of the line, and where its characters begin when not all of it is ASCII.
+    pub line: Rc<str>,
+    starts: Option<Vec<usize>>,
     /// The bytes of the line that an inner text stands for.
     outer: Option<Range<usize>>,
     /// The bytes of the current command.
@@ -46,11 +43,26 @@ pub(super) struct Walker<'a> {
     /// How often the line put decoded text into a word, and how often before this command.
     pub decoded: usize,
     pub decoded_before: usize,
+    /// The line may have taken builtins away from the shell.
+    pub restricted: bool,
+    /// The states of the shell for which its traps have been read.
+    pub sprung: Vec<World>,
+    pub springing: bool,
     /// Links that the line makes, each with what it leads to.
     pub links: Vec<(PathBuf, PathBuf)>,
     /// Folders that the line makes.
     pub made: BTreeSet<PathBuf>,
-    budget: usize,
+    /// The work that is left, and that it was not enough.
+    pub work: usize,
+    pub spent: bool,
+    /// All that the line names has been noted.
+    pub named_all: bool,
+    /// What has been noted, to be found again at once.
+    pub noted: HashSet<Found>,
+    pub mentioned: HashSet<Mention>,
+    /// How many disk look-ups there were for mere arguments.
+    pub looked_for: usize,
+    pub level: usize,
     depth: usize,
 }
 
@@ -73,7 +85,8 @@ impl<'a> Walker<'a> {
         Self {
             at,
             out: Reading::default(),
-            text: line.to_owned(),
+            line: line.into(),
+            starts: None,
             outer: None,
             span: 0..line.len(),
             fed: None,
@@ -82,70 +95,19 @@ impl<'a> Walker<'a> {
             decoded_before: 0,
             links: Vec::new(),
             made: BTreeSet::new(),
-            budget: BUDGET,
+            restricted: false,
+            sprung: Vec::new(),
+            springing: false,
+            work: WORK,
+            spent: false,
+            named_all: false,
+            noted: HashSet::new(),
+            mentioned: HashSet::new(),
+            looked_for: 0,
+            level: 0,
             depth: 0,
         }
     }
-}
-
-/// The reading of a line that cannot be parsed: anything that looks like a path is mentioned.
-pub(super) fn unreadable(line: &str, at: Surroundings<'_>, why: &str) -> Reading {
-    let mut out = Reading {
-        opaque: true,
-        ..Reading::default()
-    };
-    out.unresolved.push(Unresolved {
-        bytes: 0..line.len(),
-        why: why.to_owned(),
-        hidden: false,
-    });
-    mention_words(line, at.cwd, &(0..line.len()), &mut out.mentions);
-    out
-}
-
-/// Everything in a text that could be a path is mentioned.
-pub(super) fn mention_words(text: &str, cwd: &Path, bytes: &Range<usize>, out: &mut Vec<Mention>) {
-    let apart = |c: char| c.is_whitespace() || "\"'`=<>|&;()[]{},:".contains(c);
-    for word in text.split(apart) {
-        if looks_like_path(word) {
-            let mention = Mention {
-                path: cwd.join(word),
-                bytes: bytes.clone(),
-            };
-            if !out.contains(&mention) {
-                out.push(mention);
-            }
-        }
-    }
-}
-
-/// Whether a text is more likely a path than anything else.
-pub(super) fn looks_like_path(text: &str) -> bool {
-    const MEDIA: [&str; 8] = [
-        "text/",
-        "application/",
-        "image/",
-        "audio/",
-        "video/",
-        "font/",
-        "multipart/",
-        "model/",
-    ];
-    let extension = text.rsplit_once('.').is_some_and(|(stem, ext)| {
-        !stem.is_empty()
-            && (1..=6).contains(&ext.len())
-            && ext.chars().all(|c| c.is_ascii_alphanumeric())
-            && ext.chars().any(|c| c.is_ascii_alphabetic())
-            && !["com", "org", "net", "io", "dev"].contains(&ext)
-    });
-    let has_name = text.contains(|c: char| c.is_alphanumeric());
-    let odd = text.contains(|c: char| "%\\*?^$@\n\t \"'`;|<>&=,".contains(c));
-    has_name
-        && !odd
-        && !text.contains("://")
-        && !text.starts_with('-')
-        && !MEDIA.iter().any(|kind| text.starts_with(kind))
-        && (text.contains('/') || extension)
 }
 
 impl<'a> Walker<'a> {
@@ -156,34 +118,25 @@ impl<'a> Walker<'a> {
         worlds: Vec<World>,
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
-        if self.depth == MAX_DEPTH || parse::nesting(text) > parse::MAX_NESTING {
-            self.unresolved("what it does, since it is nested too deeply");
+        if !self.charge(3 * text.len() + COMMAND) {
             return (worlds, Stream::unknown());
         }
-        let Some(program) = parse::program(text) else {
-            let read = unreadable(
-                text,
-                self.at,
-                "what it does, since it is no shell command that can be parsed",
-            );
-            self.out.opaque = true;
-            let bytes = self.span.clone();
-            self.out
-                .mentions
-                .extend(read.mentions.into_iter().map(|m| Mention {
-                    bytes: bytes.clone(),
-                    ..m
-                }));
-            self.unresolved("what it does, since it is no shell command that can be parsed");
-            return (worlds, Stream::unknown());
+        let program = match self.depth {
+            MAX_DEPTH => Err(Unparsed::TooDeep),
+            _ => parse::program(text),
+        };
+        let program = match program {
+            Ok(program) => program,
+            Err(why) => {
+                self.unparsed(text, why, &worlds);
+                return (worlds, Stream::unknown());
+            }
         };
         self.depth += 1;
-        let before = (
-            std::mem::replace(&mut self.text, text.to_owned()),
-            self.outer.clone(),
-        );
-        if self.depth > 1 {
-            self.outer = Some(self.span.clone());
+        let outer = self.outer.clone();
+        match self.depth {
+            1 => self.starts = parse::starts(text),
+            _ => self.outer = Some(self.span.clone()),
         }
         let mut worlds = worlds;
         let mut printed = Stream::default();
@@ -195,8 +148,22 @@ impl<'a> Walker<'a> {
             printed = Stream::unknown();
         }
         self.depth -= 1;
-        (self.text, self.outer) = before;
+        self.outer = outer;
         (worlds, printed)
+    }
+
+    /// A text that runs and that there is no tree of.
+    fn unparsed(&mut self, text: &str, why: Unparsed, worlds: &[World]) {
+        for world in worlds {
+            self.mention_text(text, world);
+        }
+        match why {
+            Unparsed::Wrong => {
+                self.unresolved("what it does, since it is no shell command that can be parsed");
+            }
+            Unparsed::TooDeep => self.not_followed(TOO_DEEP),
+            Unparsed::TooMuch => self.not_followed(TOO_MUCH),
+        }
     }
 
     /// Walks a command in other surroundings; what is read there is not noted here.
@@ -208,24 +175,28 @@ impl<'a> Walker<'a> {
         stdin: &Stream,
     ) -> Reading {
         if self.depth == MAX_DEPTH {
-            self.unresolved("what it does, since it is nested too deeply");
+            self.not_followed(TOO_DEEP);
             return Reading::default();
         }
         let mut inner = Walker {
             outer: Some(self.span.clone()),
             span: self.span.clone(),
-            budget: self.budget,
+            work: self.work,
             depth: self.depth + 1,
-            ..Walker::new(&self.text, at)
+            level: self.level,
+            ..Walker::new(&self.line, at)
         };
         inner.invoke(command, &[], world, stdin);
-        self.budget = inner.budget;
+        self.work = inner.work;
+        if inner.spent {
+            self.give_up(TOO_MUCH);
+        }
         inner.out
     }
 
     /// Walks a text of which nothing comes back to this shell, such as that of `bash -c`.
     pub(super) fn run_apart(&mut self, text: &str, world: &World, stdin: &Stream) -> Stream {
-        self.run(text, vec![world.clone()], stdin).1
+        self.run(text, vec![world.below_this()], stdin).1
     }
 
     /// What a command substitution becomes.
@@ -244,148 +215,10 @@ impl<'a> Walker<'a> {
     fn place(&mut self, node: &impl SourceLocation) {
         if let Some(outer) = &self.outer {
             self.span = outer.clone();
-        } else if let Some(bytes) = parse::node_bytes(&self.text, node) {
+        } else if let Some(bytes) = parse::node_bytes(self.line.len(), self.starts.as_deref(), node)
+        {
             self.span = bytes;
         }
-    }
-
-    pub(super) fn found(&mut self, target: Target, how: &str) {
-        for behind in self.behind_links(&target) {
-            self.note(behind, how);
-        }
-        self.note(target, how);
-    }
-
-    fn note(&mut self, target: Target, how: &str) {
-        let found = Found {
-            target,
-            bytes: self.span.clone(),
-            how: how.to_owned(),
-        };
-        if !self.out.found.contains(&found) {
-            self.out.found.push(found);
-        }
-    }
-
-    /// A file is written.
-    pub(super) fn change(&mut self, field: &Field, world: &World, how: &str) {
-        let text = field.known();
-        let device = text.as_deref().is_some_and(|t| {
-            ["/dev/", "/proc/self/fd/"].iter().any(|d| t.starts_with(d))
-                && !t.starts_with("/dev/shm/")
-        });
-        if !device && text.as_deref() != Some("") {
-            self.touch(world.target(field, false), how);
-        }
-    }
-
-    /// A file or folder goes.
-    pub(super) fn delete(&mut self, field: &Field, world: &World, how: &str) {
-        if !field.is_empty() {
-            self.touch(world.target(field, true), how);
-        }
-    }
-
-    /// Anything below a folder changes.
-    pub(super) fn below(&mut self, field: &Field, world: &World, how: &str) {
-        match world.target(field, false) {
-            Target::Change(path) => self.found(Target::Below(path), how),
-            target => self.touch(target, how),
-        }
-    }
-
-    fn touch(&mut self, target: Target, how: &str) {
-        let unknown = matches!(&target, Target::Partial { texts, .. } if is_vague(texts));
-        if unknown {
-            self.unresolved(&format!("which file `{how}` changes"));
-        } else {
-            self.found(target, how);
-        }
-    }
-
-    pub(super) fn unresolved(&mut self, why: &str) {
-        self.add_unresolved(why, false);
-    }
-
-    /// A text that runs is not known; where the line decodes something, it is hidden.
-    pub(super) fn runs_unknown(&mut self, why: &str) {
-        match self.decoded > 0 {
-            true => self.hidden(&format!("{why}, since it is decoded first")),
-            false => self.unresolved(why),
-        }
-    }
-
-    pub(super) fn hidden(&mut self, why: &str) {
-        self.add_unresolved(why, true);
-    }
-
-    fn add_unresolved(&mut self, why: &str, hidden: bool) {
-        self.out.opaque = true;
-        let unresolved = Unresolved {
-            bytes: self.span.clone(),
-            why: why.to_owned(),
-            hidden,
-        };
-        if !self.out.unresolved.contains(&unresolved) {
-            self.out.unresolved.push(unresolved);
-        }
-    }
-
-    pub(super) fn rule_change(&mut self, what: &str) {
-        let change = RuleChange {
-            bytes: self.span.clone(),
-            what: what.to_owned(),
-        };
-        if !self.out.rule_changes.contains(&change) {
-            self.out.rule_changes.push(change);
-        }
-    }
-
-    /// Notes the paths that arguments name.
-    pub(super) fn mention(&mut self, fields: &[Field], world: &World) {
-        for field in fields {
-            let Some(text) = field.known() else { continue };
-            let text = match text.split_once('=') {
-                // `--out=path` and `name=path`
-                Some((name, value))
-                    if !name.is_empty()
-                        && name
-                            .chars()
-                            .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) =>
-                {
-                    value.to_owned()
-                }
-                _ => text,
-            };
-            let there = !text.starts_with('-')
-                && !text.is_empty()
-                && world
-                    .path(&Field::text(&text))
-                    .is_some_and(|path| self.at.disk.exists(&path) && !self.at.disk.is_dir(&path));
-            if (looks_like_path(&text) || there)
-                && let Some(path) = world.path(&Field::text(&text))
-            {
-                let mention = Mention {
-                    path,
-                    bytes: self.span.clone(),
-                };
-                self.note_mention(mention);
-            }
-        }
-    }
-
-    pub(super) fn note_mention(&mut self, mention: Mention) {
-        if !self.out.mentions.contains(&mention) {
-            self.out.mentions.push(mention);
-        }
-    }
-
-    /// Notes everything in a text that could be a path.
-    pub(super) fn mention_text(&mut self, text: &str, world: &World) {
-        let cwd = world.cwd.known().map(PathBuf::from);
-        let cwd = cwd.unwrap_or_else(|| self.at.cwd.to_owned());
-        let span = self.span.clone();
-        mention_words(text, &cwd, &span, &mut self.out.mentions);
     }
 
     pub(super) fn list(
@@ -396,6 +229,9 @@ impl<'a> Walker<'a> {
     ) -> (Vec<World>, Stream) {
         let mut printed = Stream::default();
         for item in &list.0 {
+            if self.spent {
+                break;
+            }
             (worlds, printed) = self.and_or(&item.0, worlds, stdin);
         }
         if list.0.len() > 1 {
@@ -410,9 +246,22 @@ impl<'a> Walker<'a> {
         worlds: Vec<World>,
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
-        // The worlds in which the last part succeeded, and those in which it failed.
+        let (done, failed, printed) = self.branches(list, worlds, stdin);
+        (settled(merged(done, failed)), printed)
+    }
+
+    /// The worlds in which the last part succeeded, those in which it failed, and what is printed.
+    fn branches(
+        &mut self,
+        list: &AndOrList,
+        worlds: Vec<World>,
+        stdin: &Stream,
+    ) -> (Vec<World>, Vec<World>, Stream) {
         let (mut done, mut failed, mut printed) = self.pipeline(&list.first, worlds, stdin);
         for part in &list.additional {
+            if self.spent {
+                break;
+            }
             let (pipeline, runs, passes) = match part {
                 AndOr::And(pipeline) => (pipeline, done, failed),
                 AndOr::Or(pipeline) => (pipeline, failed, done),
@@ -424,7 +273,24 @@ impl<'a> Walker<'a> {
                 AndOr::Or(_) => (merged(good, passes), bad),
             };
         }
-        (merged(done, failed), printed)
+        (done, failed, printed)
+    }
+
+    /// A condition: the worlds in which it holds, and those in which it does not.
+    fn tested(
+        &mut self,
+        list: &CompoundList,
+        mut worlds: Vec<World>,
+        stdin: &Stream,
+    ) -> (Vec<World>, Vec<World>) {
+        let Some((last, before)) = list.0.split_last() else {
+            return (worlds.clone(), worlds);
+        };
+        for item in before {
+            worlds = self.and_or(&item.0, worlds, stdin).0;
+        }
+        let (good, bad, _) = self.branches(&last.0, worlds, stdin);
+        (good, bad)
     }
 
     /// The worlds after success, those after failure, and what is printed.
@@ -463,8 +329,9 @@ impl<'a> Walker<'a> {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         let mut printed: Option<Stream> = None;
         for world in worlds {
+            self.spring(&world);
             let before = world.clone();
-            let (after, stream) = self.command(command, world, stdin);
+            let (mut after, stream) = self.command(command, world, stdin);
             printed = Some(match printed {
                 None => stream,
                 Some(before) if before.text == stream.text && before.items == stream.items => {
@@ -475,32 +342,47 @@ impl<'a> Walker<'a> {
                     ..Stream::unknown()
                 },
             });
-            let sure = surely_succeeds(command, &after, self);
-            for world in &after {
-                add(&mut good, world.clone());
+            let likely = likely_succeeds(command, &before, &after, self);
+            for world in &mut after {
+                // It took a way of its own, on which more may follow.
+                world.unlikely = before.unlikely && *world == before;
+                self.spring(world);
             }
-            if !sure {
-                // A command that failed did nothing to the shell, or all it would have done.
-                add(&mut bad, before);
-                if !matches!(command, Command::Simple(_)) {
-                    after.into_iter().for_each(|world| add(&mut bad, world));
-                }
+            // A command that failed did nothing to the shell, or all it would have done.
+            let moves = matches!(command, Command::Simple(simple) if simple
+                .word_or_name
+                .as_ref()
+                .is_some_and(|name| ["cd", "pushd", "popd"].contains(&name.value.as_str())));
+            let halfway = after.iter().filter(|_| !moves && !likely).cloned();
+            for world in std::iter::once(before).chain(halfway) {
+                let unlikely = world.unlikely || likely;
+                add(&mut bad, World { unlikely, ..world });
             }
+            after.into_iter().for_each(|world| add(&mut good, world));
         }
         (good, bad, printed.unwrap_or_default())
     }
 
-    fn command(
+    fn command(&mut self, command: &Command, world: World, stdin: &Stream) -> (Vec<World>, Stream) {
+        if !self.charge(COMMAND + world.weight()) {
+            return (vec![world], Stream::unknown());
+        }
+        if self.level == MAX_LEVEL {
+            self.not_followed(TOO_DEEP);
+            return (vec![world], Stream::unknown());
+        }
+        self.level += 1;
+        let after = self.command_here(command, world, stdin);
+        self.level -= 1;
+        after
+    }
+
+    fn command_here(
         &mut self,
         command: &Command,
         mut world: World,
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
-        if self.budget == 0 {
-            self.unresolved("what it does, since it has too many commands to follow");
-            return (vec![world], Stream::unknown());
-        }
-        self.budget -= 1;
         self.place(command);
         match command {
             Command::Simple(simple) => self.simple(simple, world, stdin),
@@ -519,10 +401,8 @@ impl<'a> Walker<'a> {
                 }
             }
             Command::Function(function) => {
-                let body = Callable::Function(Box::new(function.body.clone()));
-                world
-                    .functions
-                    .insert(function.fname.value.clone(), Rc::new(body));
+                let body = Callable::function(&function.body);
+                world.define(&function.fname.value, body);
                 (vec![world], Stream::default())
             }
             Command::ExtendedTest(test, redirects) => {
@@ -581,7 +461,7 @@ impl<'a> Walker<'a> {
             }
             CompoundCommand::BraceGroup(group) => self.list(&group.list, vec![world], stdin),
             CompoundCommand::Subshell(shell) => {
-                let (_, printed) = self.list(&shell.list, vec![world.clone()], stdin);
+                let (_, printed) = self.list(&shell.list, vec![world.below_this()], stdin);
                 (vec![world], printed)
             }
             CompoundCommand::ForClause(clause) => {
@@ -625,15 +505,22 @@ impl<'a> Walker<'a> {
                 (worlds, Stream::unknown())
             }
             CompoundCommand::IfClause(clause) => {
-                let (mut left, _) = self.list(&clause.condition, vec![world], stdin);
-                let (mut worlds, _) = self.list(&clause.then, left.clone(), stdin);
+                let (good, mut left) = self.tested(&clause.condition, vec![world], stdin);
+                let (mut worlds, _) = self.list(&clause.then, good, stdin);
                 let mut otherwise = false;
                 for part in clause.elses.iter().flatten() {
-                    match &part.condition {
-                        Some(condition) => left = self.list(condition, left, stdin).0,
-                        None => otherwise = true,
-                    }
-                    let (after, _) = self.list(&part.body, left.clone(), stdin);
+                    let runs = match &part.condition {
+                        Some(condition) => {
+                            let (good, bad) = self.tested(condition, left, stdin);
+                            left = bad;
+                            good
+                        }
+                        None => {
+                            otherwise = true;
+                            left.clone()
+                        }
+                    };
+                    let (after, _) = self.list(&part.body, runs, stdin);
                     worlds = merged(worlds, after);
                 }
                 if !otherwise {
@@ -642,13 +529,18 @@ impl<'a> Walker<'a> {
                 (worlds, Stream::unknown())
             }
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
-                let mut worlds = vec![world];
+                let until = matches!(compound, CompoundCommand::UntilClause(_));
+                let (mut worlds, mut ended) = (vec![world], Vec::new());
                 for _ in 0..2 {
-                    let (tested, _) = self.list(&clause.0, worlds.clone(), stdin);
-                    let (after, _) = self.list(&clause.1.list, tested.clone(), stdin);
-                    worlds = merged(tested, after);
+                    let (good, bad) = self.tested(&clause.0, worlds, stdin);
+                    let (runs, ends) = match until {
+                        true => (bad, good),
+                        false => (good, bad),
+                    };
+                    ended = merged(ended, ends);
+                    worlds = self.list(&clause.1.list, runs, stdin).0;
                 }
-                (worlds, Stream::unknown())
+                (settled(merged(ended, worlds)), Stream::unknown())
             }
             CompoundCommand::Coprocess(coprocess) => {
                 self.command(&coprocess.body, world.clone(), &Stream::unknown());
@@ -680,7 +572,7 @@ impl<'a> Walker<'a> {
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
         if self.depth == MAX_DEPTH {
-            self.unresolved("what it does, since it is nested too deeply");
+            self.not_followed(TOO_DEEP);
             return (vec![world], Stream::unknown());
         }
         self.depth += 1;
@@ -702,47 +594,6 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// A path of which too little is known to say where it lies.
-fn is_vague(texts: &[String]) -> bool {
-    let start = texts.first().map_or("", String::as_str);
-    let end = texts.last().map_or("", String::as_str);
-    start.is_empty() && end.trim_matches('/').is_empty()
-}
-
-/// Puts two lists of worlds together; too many become one in which less is known.
-fn merged(mut worlds: Vec<World>, more: Vec<World>) -> Vec<World> {
-    more.into_iter().for_each(|world| add(&mut worlds, world));
-    if worlds.len() <= MAX_WORLDS {
-        return worlds;
-    }
-    let mut worlds = worlds.into_iter();
-    let Some(mut one) = worlds.next() else {
-        return Vec::new();
-    };
-    for world in worlds {
-        if world.cwd != one.cwd {
-            one.cwd = Field::unknown();
-        }
-        for (name, value) in world.vars {
-            let same = one.vars.get(&name) == Some(&value);
-            if !same {
-                one.vars.insert(name, vec![Field::unknown()]);
-            }
-        }
-        one.functions.extend(world.functions);
-        if one.positional != world.positional {
-            one.positional = None;
-        }
-    }
-    vec![one]
-}
-
-fn add(worlds: &mut Vec<World>, world: World) {
-    if !worlds.contains(&world) {
-        worlds.push(world);
-    }
-}
-
 /// What many values have in common: their beginning.
 fn common(values: &[Field]) -> Field {
     let starts: Vec<String> = values.iter().map(Field::start).collect();
@@ -755,21 +606,44 @@ fn common(values: &[Field]) -> Field {
     Field::text(&first[..cut.unwrap_or(0)]).join(Field::unknown())
 }
 
-/// Whether a command cannot fail, so that what follows it with `;` needs no second look. Only
-/// `cd` into a folder that is there matters, and what never changes the shell.
-fn surely_succeeds(command: &Command, after: &[World], walker: &Walker<'_>) -> bool {
-    let Command::Simple(simple) = command else {
-        return false;
+/// Whether a command as good as never fails, so that what follows it with `;` needs no second
+/// look. What is done when it fails is read all the same.
+fn likely_succeeds(
+    command: &Command,
+    before: &World,
+    after: &[World],
+    walker: &Walker<'_>,
+) -> bool {
+    let simple = match command {
+        Command::Simple(simple) => simple,
+        Command::Function(_) => return !walker.restricted,
+        _ => return false,
     };
+    let items = || {
+        let prefix = simple.prefix.iter().flat_map(|p| &p.0);
+        prefix.chain(simple.suffix.iter().flat_map(|s| &s.0))
+    };
+    // A file that cannot be opened fails any command.
+    if items().any(|item| matches!(item, Item::IoRedirect(_))) || walker.restricted {
+        return false;
+    }
     let Some(name) = &simple.word_or_name else {
         return true;
     };
+    if before.functions.contains_key(&name.value) {
+        return false;
+    }
     match name.value.as_str() {
-        "cd" | "pushd" | "popd" => after.iter().all(|world| {
-            let path = world.cwd.known().map(PathBuf::from);
-            path.is_some_and(|p| walker.at.disk.is_dir(&p) || walker.made.contains(&p))
-        }),
-        "export" | "declare" | "local" | "readonly" | "set" | "unset" | "shopt" => true,
+        ":" | "true" => true,
+        // Into a folder that is there. More words than one are an error.
+        "cd" | "pushd" | "popd" => {
+            items().count() <= 1
+                && after.iter().all(|world| {
+                    let path = world.cwd.known().map(PathBuf::from);
+                    path.is_some_and(|p| walker.at.disk.is_dir(&p) || walker.made.contains(&p))
+                })
+        }
+        "export" | "declare" | "local" | "readonly" | "set" | "unset" | "shopt" | "trap" => true,
         _ => false,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     args::{Args, as_line},
+    bounds::{COMMAND, MAX_LEVEL, TOO_DEEP},
     stream::Stream,
     walk::Walker,
     world::{Callable, Field, Part, World},
@@ -120,6 +121,26 @@ impl Walker<'_> {
         &mut self,
         argv: &[Field],
         declared: &[(String, Vec<Field>)],
+        world: World,
+        stdin: &Stream,
+    ) -> (Vec<World>, Stream) {
+        if !self.charge(COMMAND / 4 + 60 * argv.len()) {
+            return (vec![world], Stream::unknown());
+        }
+        if self.level == MAX_LEVEL {
+            self.not_followed(TOO_DEEP);
+            return (vec![world], Stream::unknown());
+        }
+        self.level += 1;
+        let after = self.invoke_here(argv, declared, world, stdin);
+        self.level -= 1;
+        after
+    }
+
+    fn invoke_here(
+        &mut self,
+        argv: &[Field],
+        declared: &[(String, Vec<Field>)],
         mut world: World,
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
@@ -135,17 +156,8 @@ impl Walker<'_> {
             self.unresolved("which command it runs");
             return (vec![world], Stream::unknown());
         };
-        if let Some(callable) = world.functions.get(&name).cloned() {
-            return match &*callable {
-                Callable::Function(body) => self.call(body, world, args, stdin),
-                Callable::Alias(text) => {
-                    let line = format!("{text} {}", quoted(args));
-                    let mut inner = world.clone();
-                    inner.functions.remove(&name);
-                    self.run_apart(&line, &inner, stdin);
-                    (vec![world], Stream::unknown())
-                }
-            };
+        if let Some(meanings) = world.functions.get(&name).cloned() {
+            return self.call_any(&meanings, argv, declared, world, stdin);
         }
         let base = name.rsplit('/').next().unwrap_or(&name).to_owned();
         self.mention(args, &world);
@@ -182,6 +194,7 @@ impl Walker<'_> {
                     self.check_variable(name);
                     world.set(name, value.clone());
                 }
+                self.fix(&base, args, &mut world);
                 Stream::default()
             }
             "unset" => {
@@ -213,7 +226,12 @@ impl Walker<'_> {
                 world.set(&name.unwrap_or("MAPFILE".into()), value);
                 Stream::default()
             }
+            "enable" | "disable" => {
+                self.restricted = true;
+                Stream::default()
+            }
             "set" => {
+                self.restricted |= args.iter().any(|a| a.start().contains('r'));
                 if let Some(at) = args.iter().position(|a| a.known().as_deref() == Some("--")) {
                     world.positional = Some(args[at + 1..].to_vec());
                 }
@@ -228,17 +246,14 @@ impl Walker<'_> {
             "alias" => {
                 for text in args.iter().filter_map(Field::known) {
                     if let Some((name, text)) = text.split_once('=') {
-                        let alias = Callable::Alias(text.to_owned());
-                        world.functions.insert(name.to_owned(), alias.into());
+                        world.define(name, Callable::Alias(text.to_owned()));
                     }
                 }
                 Stream::default()
             }
             "eval" => return self.text_in_shell(args, world, stdin),
             "trap" => {
-                if let Some(text) = args.first().and_then(Field::known) {
-                    self.run_apart(&text, &world, &Stream::default());
-                }
+                self.trap(args, &mut world);
                 Stream::default()
             }
             "source" | "." => match self.piped_script(args.first(), stdin) {
@@ -251,10 +266,7 @@ impl Walker<'_> {
                     self.shell_text(&world, &fed);
                     Stream::unknown()
                 }
-                None => {
-                    self.opaque();
-                    Stream::unknown()
-                }
+                None => Stream::unknown(),
             },
             "env" => return (vec![world.clone()], self.env(args, world, stdin)),
             "xargs" => {
@@ -279,7 +291,7 @@ impl Walker<'_> {
                         self.run_apart(&as_line(&rest[1..]), &world, stdin);
                     }
                     _ => {
-                        self.invoke(rest, &[], world.clone(), stdin);
+                        self.invoke_plain(rest, &[], world.clone(), stdin);
                     }
                 }
                 Stream::unknown()
@@ -295,7 +307,6 @@ impl Walker<'_> {
                         self.change(file, &world, "script");
                     }
                 }
-                self.opaque();
                 Stream::unknown()
             }
             "ssh" => {
@@ -325,7 +336,6 @@ impl Walker<'_> {
                         self.run_apart(&text, &world, &Stream::default());
                     }
                 }
-                self.opaque();
                 Stream::unknown()
             }
             shell if SHELLS.contains(&shell) => {
@@ -343,14 +353,14 @@ impl Walker<'_> {
                 let verb = args
                     .iter()
                     .position(|a| a.known().is_some_and(|text| verbs.contains(&text.as_str())));
-                match verb {
-                    Some(at) => {
-                        let rest =
-                            Args::parse(&args[at + 1..], "", &["with", "python", "env-file"], true);
-                        let rest = rest.operands;
-                        return (vec![world.clone()], self.invoke(&rest, &[], world, stdin).1);
-                    }
-                    None => self.opaque(),
+                if let Some(at) = verb {
+                    let rest =
+                        Args::parse(&args[at + 1..], "", &["with", "python", "env-file"], true);
+                    let rest = rest.operands;
+                    return (
+                        vec![world.clone()],
+                        self.invoke_plain(&rest, &[], world, stdin).1,
+                    );
                 }
                 Stream::unknown()
             }
@@ -383,11 +393,6 @@ impl Walker<'_> {
             false => printed,
         };
         (vec![world], printed)
-    }
-
-    /// The command may change files, and nothing says which.
-    pub(super) fn opaque(&mut self) {
-        self.out.opaque = true;
     }
 
     /// `eval`: the arguments are a line of this shell.
@@ -432,7 +437,7 @@ impl Walker<'_> {
             world.set(name, vec![first.skip(name.len() + 1)]);
             rest = more;
         }
-        self.invoke(rest, &[], world, stdin).1
+        self.invoke_plain(rest, &[], world, stdin).1
     }
 
     fn runner(
@@ -496,10 +501,13 @@ impl Walker<'_> {
         if matches!(name, "parallel" | "entr") {
             let given = stdin.items.clone().unwrap_or(vec![Field::unknown()]);
             let command: Vec<Field> = rest.to_vec();
-            self.invoke(&fill(&command, &["{}", "/_"], &given), &[], inner, stdin);
+            self.invoke_plain(&fill(&command, &["{}", "/_"], &given), &[], inner, stdin);
             return (vec![world], Stream::unknown());
         }
-        let (after, printed) = self.invoke(rest, &[], inner, stdin);
+        let (after, printed) = match name {
+            "time" => self.invoke(rest, &[], inner, stdin),
+            _ => self.invoke_plain(rest, &[], inner, stdin),
+        };
         match name {
             // These run in this shell.
             "command" | "builtin" | "exec" | "time" => (after, printed),
@@ -532,10 +540,11 @@ impl Walker<'_> {
             return;
         }
         match parsed.operands.first().filter(|_| !parsed.has(&["s"])) {
-            Some(script) => match self.piped_script(Some(script), stdin) {
-                Some(fed) => self.shell_text(world, &fed),
-                None => self.opaque(),
-            },
+            Some(script) => {
+                if let Some(fed) = self.piped_script(Some(script), stdin) {
+                    self.shell_text(world, &fed)
+                }
+            }
             None => self.shell_text(world, stdin),
         }
     }
@@ -564,7 +573,6 @@ impl Walker<'_> {
             None if stdin.decoded => self.hidden("what it runs, since it is decoded first"),
             None if stdin.piped => self.runs_unknown("what the inner shell runs"),
             None => {
-                self.opaque();
                 self.waits();
             }
         }
@@ -596,7 +604,7 @@ impl Walker<'_> {
             None => vec![command.into_iter().chain(given).collect()],
         };
         for argv in calls {
-            self.invoke(&argv, &[], world.clone(), &Stream::unknown());
+            self.invoke_plain(&argv, &[], world.clone(), &Stream::unknown());
         }
     }
 
@@ -707,7 +715,7 @@ fn shared(values: &[Field]) -> Field {
 }
 
 /// The arguments as words that a shell reads back; what is not known becomes a variable.
-fn quoted(fields: &[Field]) -> String {
+pub(super) fn quoted(fields: &[Field]) -> String {
     let word = |field: &Field| {
         let parts = field.0.iter().map(|part| match part {
             Part::Text(text) | Part::Glob(text) => format!("'{}'", text.replace('\'', r"'\''")),

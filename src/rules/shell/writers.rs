@@ -196,7 +196,6 @@ impl Walker<'_> {
                         _ => {}
                     }
                 }
-                self.opaque();
             }
             "split" | "csplit" => {
                 let parsed = Args::parse(args, "abClnftk", &["prefix", "lines", "bytes"], false);
@@ -387,7 +386,6 @@ impl Walker<'_> {
                     .iter()
                     .skip(1)
                     .for_each(|f| self.delete(f, world, name));
-                self.opaque();
             }
             "ruff" => {
                 let parsed = Args::parse(args, "", &["config", "select", "ignore"], false);
@@ -398,8 +396,6 @@ impl Walker<'_> {
                 };
                 if writes {
                     self.rewrite(parsed.operands.get(1..).unwrap_or_default(), world, name);
-                } else {
-                    self.opaque();
                 }
             }
             "sqlite3" => self.sqlite(args, world, stdin),
@@ -408,7 +404,6 @@ impl Walker<'_> {
                 if let Some(out) = args.last().filter(|f| !f.start().starts_with('-')) {
                     self.change(out, world, name);
                 }
-                self.opaque();
             }
             "aria2c" => {
                 let parsed = Args::parse(args, "dolijsx", &["dir", "out"], false);
@@ -446,8 +441,6 @@ impl Walker<'_> {
                         let files = parsed.operands.get(skip..).unwrap_or_default();
                         self.rewrite(files, world, name);
                         self.editor_texts(&parsed, world);
-                    } else if !looks {
-                        self.opaque();
                     }
                 }
                 None => return false,

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 
 use crate::{
     app::{Model, stream::clock},
-    engine::protocol::DecisionNode,
+    engine::requests::DecisionNode,
     model::{Effect, EventKind, InvariantId, Layer, Origin, PlanId, Verdict},
     ui::{panes::strike_flag, theme::Theme},
 };
@@ -285,12 +285,25 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
             let why = "no agent's command ran then, so that nobody is blamed";
             lines.push((why.into(), theme.text));
         }
+        EventKind::ConfigurationRead { fault } => {
+            let text = match fault {
+                None => "the configuration was read again, and is in force",
+                Some(_) => "the configuration cannot be used; what was read before stays in force",
+            };
+            lines.push((text.into(), theme.text));
+            if let Some(fault) = fault {
+                field(&mut lines, theme, "fault", fault);
+            }
+        }
         EventKind::PlanChanged { plan, .. } => {
             field(&mut lines, theme, "plan", &plan.id.to_string());
             field(&mut lines, theme, "phase", plan.phase.as_str());
             field(&mut lines, theme, "state", plan.state.as_str());
             if let Some(reason) = &plan.halt_reason {
                 field(&mut lines, theme, "halted", reason);
+            }
+            if let Some(fault) = &plan.fault {
+                field(&mut lines, theme, "blocked", fault);
             }
             for id in &plan.violated_ids {
                 let text = model

@@ -1,0 +1,92 @@
+//! How a call comes to its answer: what it is about is found out, it is decided, what the decision
+//! lacked is found out, and it is decided again. All but the deciding happens on the thread of
+//! whoever asks.
+
+use std::sync::Arc;
+
+use super::{
+    Call, EngineError,
+    disk::Disk,
+    facts::{Facts, Need},
+    project_file::FileReading,
+    step::Effects,
+    writer::Answer,
+};
+
+/// A call with what is known of the disk for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub call: Arc<Call>,
+    pub facts: Arc<Facts>,
+}
+
+/// What a decision came to.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It is decided. The effects are done before the answer is given.
+    Done(Answer, Effects),
+    /// It lacks a fact; nothing has changed.
+    Needs(Need),
+}
+
+/// Whoever decides: an engine, or the way to its thread.
+pub(crate) trait Decider {
+    /// Takes in project files that have changed.
+    fn files_read(&mut self, readings: Vec<FileReading>);
+
+    /// Decides a call.
+    ///
+    /// # Errors
+    /// Nobody is there to decide it.
+    fn decide(&mut self, ask: Ask) -> Result<Outcome, EngineError>;
+}
+
+/// How often a decision may lack something. Each kind of fact is asked for once or twice; more
+/// than this is a fault.
+const MAX_ROUNDS: usize = 12;
+
+/// Asks a call, and does what follows from it on the disk.
+///
+/// # Errors
+/// What the decision says, or what the disk reports while it is asked.
+pub(crate) fn ask(disk: &Disk, call: Call, decider: &mut impl Decider) -> Answer {
+    let dir = call.belongs_to().directory();
+    disk.look_at_files(dir, |readings| {
+        if !readings.is_empty() {
+            decider.files_read(readings);
+        }
+    });
+    let mut facts = Arc::new(disk.facts(&call)?);
+    let call = Arc::new(call);
+    let answer = rounds(disk, &call, &mut facts, decider);
+    // What was not recorded is found again by the next look.
+    if let Err(EngineError::Store(_) | EngineError::Busy(_) | EngineError::Failed(_)) = &answer {
+        disk.give_back(Arc::unwrap_or_clone(facts));
+    }
+    answer
+}
+
+fn rounds(
+    disk: &Disk,
+    call: &Arc<Call>,
+    facts: &mut Arc<Facts>,
+    decider: &mut impl Decider,
+) -> Answer {
+    for _ in 0..MAX_ROUNDS {
+        let ask = Ask {
+            call: Arc::clone(call),
+            facts: Arc::clone(facts),
+        };
+        match decider.decide(ask)? {
+            Outcome::Done(answer, effects) => {
+                disk.perform(effects);
+                return answer;
+            }
+            Outcome::Needs(need) => disk.supply(need, call, Arc::make_mut(facts))?,
+        }
+    }
+    Err(EngineError::Failed(format!(
+        "the decision on {:?} asked for facts again and again; please report it",
+        call.name()
+    )))
+}

@@ -1,0 +1,547 @@
+//! What the tree check found: to whom it is attributed, what it breaks, and whether something
+//! was put back.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+
+use super::{
+    super::{
+        EngineError,
+        facts::{Change, Facts, Hash, Need, ToRestore},
+        located::Root,
+        message,
+        requests::EffectiveOf,
+        step::{Step, Stop},
+    },
+    Core,
+    attempts::verdict_of,
+    reach::Hit,
+    sets::Compiled,
+};
+use crate::model::{
+    Breach, EventKind, FoundChange, Invariant, InvariantId, Layer, PlanId, ProjectName, Running,
+    SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation, ViolationId, hex,
+};
+
+/// Files that the agent itself writes beside its tools, when a person answers its questions.
+const AGENTS_OWN: [&str; 1] = [".claude/settings.local.json"];
+
+/// How many changes of one look that nobody is blamed for are told one by one; a pull of another
+/// branch must not bury the rest.
+const MAX_UNOWNED: usize = 20;
+
+/// Breaches not yet reported to their agents, by plan.
+pub(super) type Untold = BTreeMap<PlanId, Vec<Breach>>;
+
+/// The changes that agents announced and that were let through, latest last.
+#[derive(Debug, Default)]
+pub(super) struct Announced(VecDeque<AnnouncedChange>);
+
+#[derive(Debug)]
+struct AnnouncedChange {
+    root: PathBuf,
+    path: PathBuf,
+    plan: PlanId,
+    at: Timestamp,
+}
+
+/// How many announced changes are kept in mind.
+const MAX_ANNOUNCED: usize = 4096;
+
+impl Announced {
+    fn note(&mut self, change: AnnouncedChange) {
+        self.0.push_back(change);
+        if self.0.len() > MAX_ANNOUNCED {
+            self.0.pop_front();
+        }
+    }
+
+    /// Whether another plan than `plan` announced a change of `path` before `at`.
+    fn elsewhere(&self, root: &Path, path: &Path, at: i64, plan: PlanId) -> bool {
+        self.0.iter().rev().any(|a| {
+            a.plan != plan
+                && a.root == root
+                && a.path == path
+                && a.at.as_nanosecond() <= i128::from(at) + SLACK_NANOS
+        })
+    }
+}
+
+/// One change, and an invariant that it breaks.
+struct Finding {
+    change: Change,
+    hit: Hit,
+    invariant: Invariant,
+}
+
+/// What a look at a tree found, held against what is in force; nothing of it is recorded yet.
+#[derive(Default)]
+pub(super) struct Assessed {
+    root: PathBuf,
+    /// Violations that the look corrects: their files are as they were.
+    put_back: Vec<ViolationId>,
+    /// What is found against sessions, by agent and session.
+    owned: BTreeMap<Key, Vec<Finding>>,
+    /// Guarded files that changed while no agent's command ran.
+    unowned: Vec<(ProjectName, String, InvariantId, String)>,
+}
+
+type Key = (String, String);
+
+impl Core {
+    /// Remembers the declared changes that were let through, so that another agent's command is
+    /// not blamed for them.
+    pub(super) fn announce(&mut self, session: &Session, step: &Step<'_>) {
+        let others = self
+            .state
+            .sessions
+            .values()
+            .any(|s| s.is_live() && s.root == session.root && s.plan != session.plan);
+        if !others {
+            return;
+        }
+        let declared = step.facts.attempts.iter().flat_map(|a| a.declared());
+        for path in declared.filter_map(|found| found.canonical.relative.clone()) {
+            self.announced.note(AnnouncedChange {
+                root: session.root.clone(),
+                path,
+                plan: session.plan,
+                at: step.now,
+            });
+        }
+    }
+
+    /// Holds what changed in the directory `root` against what is in force there. `asking` is the
+    /// session whose call brought the look about, if one did.
+    ///
+    /// # Errors
+    /// Files are to be put back first.
+    pub(super) fn assess(
+        &mut self,
+        root: &Path,
+        project: &ProjectName,
+        asking: Option<&Key>,
+        facts: &Facts,
+    ) -> Result<Assessed, Need> {
+        let mut out = Assessed {
+            root: root.to_owned(),
+            ..Assessed::default()
+        };
+        let mut unasked: Option<Option<Compiled>> = None;
+        for (spelled, change) in facts.looks_at(root) {
+            let corrected = self.corrected_by_look(root, change);
+            if !corrected.is_empty() {
+                out.put_back.extend(corrected);
+                continue;
+            }
+            let Some(owner) = self.owner(root, asking, change) else {
+                let compiled =
+                    unasked.get_or_insert_with(|| self.compiled_for_people(project, spelled));
+                let found = compiled.as_ref().and_then(|c| self.unowned(c, change));
+                out.unowned.extend(found.map(|(path, invariant)| {
+                    (project.clone(), path, invariant.id, invariant.text)
+                }));
+                continue;
+            };
+            let plan = owner.plan;
+            if self
+                .announced
+                .elsewhere(root, &change.path, change.at, plan)
+            {
+                continue;
+            }
+            let Ok(compiled) = self.compiled(plan, spelled) else {
+                continue;
+            };
+            let ran: Vec<&Running> = ran_then(&owner, change.at).collect();
+            for (hit, invariant) in broken_by_change(&compiled, change) {
+                let asks = matches!(invariant.layer, Layer::Assent { .. });
+                let asked = (invariant.id, &hit.signature);
+                if asks && self.had_assent(Some(plan), asked, change.at, &ran) {
+                    continue;
+                }
+                let key = (owner.agent.clone(), owner.session.clone());
+                out.owned.entry(key).or_default().push(Finding {
+                    change: change.clone(),
+                    hit,
+                    invariant,
+                });
+            }
+        }
+        self.restored_first(&out, facts)?;
+        Ok(out)
+    }
+
+    /// Where files are put back, that is done before what was found is recorded.
+    fn restored_first(&self, assessed: &Assessed, facts: &Facts) -> Result<(), Need> {
+        if !self.restores {
+            return Ok(());
+        }
+        let mut files: Vec<ToRestore> = Vec::new();
+        for finding in assessed.owned.values().flatten() {
+            let path = &finding.change.path;
+            let done = facts.restored(&assessed.root, path).is_some();
+            if let (Some(before), false) = (finding.change.before, done)
+                && !files.iter().any(|f| f.path == *path)
+            {
+                files.push(ToRestore {
+                    root: assessed.root.clone(),
+                    path: path.clone(),
+                    before,
+                });
+            }
+        }
+        match files.is_empty() {
+            true => Ok(()),
+            false => Err(Need::Restore(files)),
+        }
+    }
+
+    /// Records what a look found. What is found against plans is reported to their agents with
+    /// the next answer that can carry it.
+    pub(super) fn record_found(&mut self, assessed: Assessed, step: &mut Step<'_>) {
+        for id in &assessed.put_back {
+            if let Some(violation) = self.state.violations.get(id).cloned() {
+                self.correct(violation, "the file was put back", step);
+            }
+        }
+        let surplus = assessed.unowned.len().saturating_sub(MAX_UNOWNED);
+        for (at, (project, mut path, invariant_id, text)) in
+            assessed.unowned.into_iter().take(MAX_UNOWNED).enumerate()
+        {
+            if surplus > 0 && at + 1 == MAX_UNOWNED {
+                path = format!("{path} and {surplus} more");
+            }
+            self.emit(
+                step,
+                EventKind::ChangeNotAttributed {
+                    project,
+                    path,
+                    text,
+                    invariant_id,
+                },
+            );
+        }
+        for (key, found) in assessed.owned {
+            self.blame(&key, &assessed.root, found, step);
+        }
+    }
+
+    /// The open violations that end because a file is as it was before them.
+    fn corrected_by_look(&self, root: &Path, change: &Change) -> Vec<ViolationId> {
+        let now = change.now.map(|h| hex(&h));
+        let open = self.state.violations.values().filter(|v| v.is_open());
+        let put_back = open.filter(|v| {
+            v.found
+                .as_ref()
+                .is_some_and(|f| f.root == root && f.path == change.path && f.before == now)
+        });
+        put_back.map(|v| v.id).collect()
+    }
+
+    /// A person asks for a file to be put back.
+    pub(super) fn put_back(
+        &mut self,
+        violation: &str,
+        step: &mut Step<'_>,
+    ) -> Result<Violation, Stop> {
+        let id = self.find_violation(violation)?;
+        let violation = self.state.violations[&id].clone();
+        let refuse = |why: &str| {
+            let text = format!("violation {id} cannot be put back: {why}");
+            Err(EngineError::Invalid(text).into())
+        };
+        if !violation.is_open() {
+            return refuse("it is resolved already");
+        }
+        let Some(found) = &violation.found else {
+            return refuse("it is not about a file that was found changed");
+        };
+        let Some(before) = found.before.as_deref().and_then(from_hex) else {
+            return refuse("the file was not there before; remove it by hand");
+        };
+        match step.facts.restored(&found.root, &found.path) {
+            Some(Ok(())) => {}
+            Some(Err(why)) => return refuse(why),
+            None => {
+                let file = ToRestore {
+                    root: found.root.clone(),
+                    path: found.path.clone(),
+                    before,
+                };
+                return Err(Need::Restore(vec![file]).into());
+            }
+        }
+        let plan_id = violation.plan_id;
+        // Each invariant that the change broke holds again.
+        let same: Vec<Violation> = self
+            .state
+            .open_violations(plan_id)
+            .filter(|v| v.found == violation.found)
+            .cloned()
+            .collect();
+        for violation in same {
+            self.correct(violation, "a person had the file put back", step);
+        }
+        Ok(self.state.violations[&id].clone())
+    }
+
+    /// The session whose command ran when the change happened; the one that asks first.
+    fn owner(&self, root: &Path, asking: Option<&Key>, change: &Change) -> Option<Session> {
+        let acted = |s: &&Session| s.root == root && ran_then(s, change.at).next().is_some();
+        let asking = asking.and_then(|key| self.state.sessions.get(key));
+        asking
+            .filter(acted)
+            .or_else(|| self.state.sessions.values().find(acted))
+            .cloned()
+    }
+
+    /// What is in force in a project for those who are no agents.
+    fn compiled_for_people(&self, project: &ProjectName, root: &Root) -> Option<Compiled> {
+        let of = EffectiveOf::Project(project.clone());
+        let (_, merged) = self.merged_for(of, &root.written).ok()?;
+        self.sets.compile_anew(&merged.effective, root, false).ok()
+    }
+
+    /// Nobody's command ran then: people edit too. The first invariant that the change breaks,
+    /// with the path as it is shown.
+    fn unowned(&self, compiled: &Compiled, change: &Change) -> Option<(String, Invariant)> {
+        let unasked = |(hit, invariant): &(Hit, Invariant)| {
+            let asks = matches!(invariant.layer, Layer::Assent { .. });
+            let asked = (invariant.id, &hit.signature);
+            !(asks && self.had_assent(None, asked, change.at, &[]))
+        };
+        let mut broken = broken_by_change(compiled, change).into_iter();
+        let (hit, invariant) = broken.find(unasked)?;
+        Some((hit.shown, invariant))
+    }
+
+    /// Counts what was found against a session, opens violations, puts files back.
+    fn blame(&mut self, key: &Key, root: &Path, found: Vec<Finding>, step: &mut Step<'_>) {
+        let Some(session) = self.state.sessions.get(key).cloned() else {
+            return;
+        };
+        let plan = session.plan;
+        let at = found.iter().map(|f| f.change.at).min().unwrap_or_default();
+        let blamed = ran_then(&session, at).last();
+        let command = blamed.map_or_else(String::new, |r| r.command.clone());
+        let mut breaches = Vec::new();
+        let mut violations = Vec::new();
+        for Finding {
+            change,
+            hit,
+            invariant,
+        } in found
+        {
+            let mut breach = self.breach(plan, None, &invariant, hit);
+            if let Some(outcome) = step.facts.restored(root, &change.path) {
+                breach.why = Some(match outcome {
+                    Ok(()) => "it was changed, and has been put back as it was".to_owned(),
+                    Err(error) => format!("it was changed, and not put back: {error}"),
+                });
+            }
+            violations.push((change, invariant));
+            breaches.push(breach);
+        }
+        let verdict = Verdict {
+            verdict: verdict_of(&breaches),
+            reason: message::found(verdict_of(&breaches), &command, plan, &breaches),
+            breaches: breaches.clone(),
+        };
+        let halts = verdict.verdict == VerdictKind::Halt;
+        self.emit(
+            step,
+            EventKind::ChangeFound {
+                plan_id: plan,
+                agent: session.agent.clone(),
+                session: session.session.clone(),
+                command: command.clone(),
+                verdict,
+            },
+        );
+        for ((change, invariant), breach) in violations.iter().zip(&breaches) {
+            if breach.limit.is_none() && invariant.severity != Severity::Error {
+                continue;
+            }
+            self.open_violation(&session, root, change, invariant, &command, step);
+        }
+        let halted = self.state.plans.get(&plan).is_some_and(|p| p.is_halted());
+        if halts && !halted {
+            self.halt(plan, &breaches, step);
+        }
+        self.untold.entry(plan).or_default().extend(breaches);
+    }
+
+    fn open_violation(
+        &mut self,
+        session: &Session,
+        root: &Path,
+        change: &Change,
+        invariant: &Invariant,
+        command: &str,
+        step: &mut Step<'_>,
+    ) {
+        let plan_id = session.plan;
+        let known = self.state.open_violations(plan_id).any(|v| {
+            v.invariant_id == invariant.id
+                && v.found
+                    .as_ref()
+                    .is_some_and(|f| f.root == root && f.path == change.path)
+        });
+        if known {
+            return;
+        }
+        let restored = step.facts.restored(root, &change.path) == Some(&Ok(()));
+        let shown = change.path.to_string_lossy();
+        let details = format!("{shown} was changed by `{}`", one_line(command));
+        let found = FoundChange {
+            root: root.to_owned(),
+            path: change.path.clone(),
+            before: change.before.map(|h| hex(&h)),
+        };
+        let violation = self.violated(plan_id, invariant, details, Some(found), step);
+        if restored {
+            self.correct(violation, "invar put the file back", step);
+        }
+    }
+
+    /// Tells that a command is over.
+    pub(super) fn command_ended(
+        &mut self,
+        session: &Session,
+        call: Option<String>,
+        step: &mut Step<'_>,
+    ) {
+        let key = (session.agent.clone(), session.session.clone());
+        let known = self.state.sessions.get(&key);
+        let ends = known.is_some_and(|s| {
+            let mut own = s.running.iter().filter(|r| !r.background);
+            own.any(|r| call.is_none() || r.call == call)
+        });
+        if ends {
+            self.emit(
+                step,
+                EventKind::CommandEnded {
+                    plan_id: session.plan,
+                    agent: session.agent.clone(),
+                    session: session.session.clone(),
+                    call,
+                },
+            );
+        }
+    }
+
+    /// The verdict that tells a session what was found against its plan.
+    pub(super) fn verdict_on_found(&self, plan: PlanId, breaches: Vec<Breach>) -> Verdict {
+        let halt = self.halt_of(plan);
+        if breaches.is_empty() {
+            return halt;
+        }
+        let kind = verdict_of(&breaches).max(halt.verdict);
+        // What a judge found is to be put right; what a command changed is to be left alone.
+        let (judged, found): (Vec<_>, Vec<_>) = breaches
+            .iter()
+            .cloned()
+            .partition(|b| b.signature.is_judgment());
+        let mut parts = Vec::new();
+        if !judged.is_empty() {
+            parts.push(message::judged(kind, plan, &judged));
+        }
+        if !found.is_empty() {
+            parts.push(message::found(kind, "", plan, &found));
+        }
+        Verdict {
+            verdict: kind,
+            reason: parts.join("\n\n"),
+            breaches,
+        }
+    }
+
+    /// The project directories that agents of a plan have worked in, each with one of the
+    /// sessions and its project.
+    fn roots_of(&self, plan: PlanId) -> BTreeMap<PathBuf, (Key, ProjectName)> {
+        let sessions = self.state.sessions.iter().filter(|(_, s)| s.plan == plan);
+        sessions
+            .map(|(key, s)| (s.root.clone(), (key.clone(), s.project.clone())))
+            .collect()
+    }
+
+    /// Before a plan is applied: holds what changed since the last look against what is in force,
+    /// in all directories that its agents work in.
+    ///
+    /// # Errors
+    /// The trees are to be looked at first, or files to be put back.
+    pub(super) fn assess_before_apply(
+        &mut self,
+        plan: PlanId,
+        facts: &Facts,
+    ) -> Result<Vec<Assessed>, Need> {
+        let roots = self.roots_of(plan);
+        if !facts.looked {
+            return Err(Need::Looks(roots.into_keys().collect()));
+        }
+        let roots = roots.into_iter();
+        roots
+            .map(|(root, (key, project))| self.assess(&root, &project, Some(&key), facts))
+            .collect()
+    }
+}
+
+/// The commands of a session that ran when a file changed; the last of them is blamed.
+fn ran_then(session: &Session, at: i64) -> impl Iterator<Item = &Running> {
+    let all = session.running.iter();
+    all.filter(move |r| started_before(r, at))
+}
+
+fn started_before(running: &Running, at: i64) -> bool {
+    running.since.as_nanosecond() <= i128::from(at) + SLACK_NANOS
+}
+
+fn from_hex(text: &str) -> Option<Hash> {
+    let mut hash = Hash::default();
+    if text.len() != hash.len() * 2 {
+        return None;
+    }
+    for (at, byte) in hash.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+fn one_line(text: &str) -> String {
+    let line = crate::model::visible(text.lines().next().unwrap_or_default()).into_owned();
+    match line.char_indices().nth(120) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+/// What a change of a file breaks. The place itself counts, not where a link there leads.
+fn broken_by_change(compiled: &Compiled, change: &Change) -> Vec<(Hit, Invariant)> {
+    if AGENTS_OWN.iter().any(|own| change.path == Path::new(own)) {
+        return Vec::new();
+    }
+    let checks = compiled.checks();
+    let found = checks.root.at(&change.path);
+    let what = match (change.before, change.now) {
+        (None, _) => "it was made",
+        (_, None) => "it was removed",
+        _ => "its content is another",
+    };
+    let broken = found.broken(checks.set, false).into_iter();
+    broken
+        .map(|index| {
+            let hit = Hit {
+                index,
+                signature: found.signature(),
+                shown: found.shown.clone(),
+                why: Some(what.to_owned()),
+            };
+            (hit, compiled.letter(index).invariant.clone())
+        })
+        .collect()
+}

@@ -1,0 +1,107 @@
+//! What a decision knows from outside: found by whoever asks, on a thread of its own, and handed
+//! in with the call. A decision that lacks a fact names it, and is made again with it.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    located::{FoundPath, LocatedAttempt, Root},
+    project_file::{FileEdit, FileReading},
+    requests::TreeWatch,
+};
+use crate::model::Session;
+
+/// SHA-256 of a file's kind, executable bit and content.
+pub type Hash = [u8; 32];
+
+/// A file that is not as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Relative to the root.
+    pub path: PathBuf,
+    /// `None`: it was not there.
+    pub before: Option<Hash>,
+    /// `None`: it is not there any more.
+    pub now: Option<Hash>,
+    /// Unix nanoseconds of the change, as the file system tells it.
+    pub at: i64,
+}
+
+/// A file that was to be put back, and why it was not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    pub root: PathBuf,
+    pub path: PathBuf,
+    pub outcome: Result<(), String>,
+}
+
+/// A file to be put back as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToRestore {
+    pub root: PathBuf,
+    /// Relative to the root.
+    pub path: PathBuf,
+    pub before: Hash,
+}
+
+/// What is known of the world for one call. Empty for a call that is about none of it.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// The project directory that the call comes from.
+    pub root: Root,
+    /// The attempts that the call is about, in its order.
+    pub attempts: Vec<LocatedAttempt>,
+    /// The paths that the call is about, in its order.
+    pub paths: Vec<FoundPath>,
+    /// The files of the project that git does not ignore, relative to it.
+    pub files: Vec<String>,
+    /// What changed in project directories since the look before.
+    pub changes: Vec<(Root, Vec<Change>)>,
+    /// The trees that the decision asked about were looked at.
+    pub looked: bool,
+    pub tree: TreeWatch,
+    /// What was asked to be put back.
+    pub restored: Vec<Restored>,
+    /// What was asked to be written into project files, and how they read since.
+    pub written: Vec<(FileEdit, FileReading)>,
+    /// The processes that were asked about, and whether each is there.
+    pub alive: BTreeMap<u32, bool>,
+    /// The session of the call as the store remembers it, when it ended before.
+    pub past_session: Option<Session>,
+}
+
+impl Facts {
+    /// The looks at a project directory: its spellings, and what changed.
+    pub fn looks_at(&self, root: &Path) -> impl Iterator<Item = (&Root, &Change)> {
+        let of = self
+            .changes
+            .iter()
+            .filter(move |(of, _)| of.written == root);
+        of.flat_map(|(root, changes)| changes.iter().map(move |change| (root, change)))
+    }
+
+    /// What became of a file that was to be put back.
+    pub fn restored(&self, root: &Path, path: &Path) -> Option<&Result<(), String>> {
+        let same = |r: &&Restored| r.root == root && r.path == path;
+        self.restored.iter().find(same).map(|r| &r.outcome)
+    }
+}
+
+/// A fact that a decision lacks. Whoever asks finds it out and asks again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// The call is about this project directory and not the one that it was located in.
+    Root(PathBuf),
+    /// The files of the folders of which anything may change.
+    Files,
+    /// What changed in these project directories.
+    Looks(Vec<PathBuf>),
+    /// Which of these processes are there.
+    Alive(Vec<u32>),
+    /// These files are to be put back first.
+    Restore(Vec<ToRestore>),
+    /// These changes are to be in the project files first.
+    Write(Vec<FileEdit>),
+}
