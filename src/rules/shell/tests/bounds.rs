@@ -7,7 +7,7 @@ use super::*;
 /// Whether a change of `tests/t.py` was found, or the line names it and something is not known.
 fn is_guarded(reading: &Reading) -> bool {
     let guarded = Path::new("/w/tests/t.py");
-    let is = |path: &Path| crate::rules::path::clean(path) == guarded;
+    let is = |path: &Path| crate::path::clean(path) == guarded;
     let found = reading.found.iter().any(|found| match &found.target {
         Target::Change(path) | Target::Delete(path) => is(path),
         Target::Below(path) => guarded.starts_with(path),
