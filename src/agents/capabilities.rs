@@ -1,5 +1,5 @@
 //! What holds with an agent and what does not: data, told by `plan check`, `doctor` and the
-//! screen (agents design, section 0).
+//! screen.
 
 use serde::Serialize;
 

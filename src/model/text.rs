@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The longest text of an invariant, in Unicode scalar values after cleaning.
 pub const MAX_TEXT: usize = 2000;
 
-/// Why a text is no text of an invariant.
+/// Why a text cannot be the text of an invariant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     #[error("the text is empty; say in a sentence what must stay true")]

@@ -1,10 +1,12 @@
-//! Contradictions (semantics section 4): letter checks that leave nothing to be edited, and
-//! statements that say the opposite of each other.
+//! Contradictions: letter checks that together leave no path to be edited, and statements that
+//! say the opposite of each other.
 //!
-//! The letter checks are walked from the strongest to the weakest. A path that all of them allow
-//! so far is carried along; when the next check forbids it, another one is looked for among few
-//! checks at a time: those that forbade the last candidate. When there is none, these few are
-//! the explanation.
+//! The letter checks are walked from the strongest to the weakest, and a path that all of them
+//! allow is carried along. Usually the next check allows it too, and one look is enough. When the
+//! next check forbids it, another path is searched. Searching under all checks at once would be
+//! exponential in their number, so the search starts under the new check alone, and each check
+//! that forbids the path it finds joins the search. When no path is left, the few that joined
+//! are the explanation.
 
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 

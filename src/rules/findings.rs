@@ -1,9 +1,10 @@
-//! What a set of invariants says about itself besides contradictions: what is implied by
-//! another, cut by another, widened, dead, or said twice in other words (semantics section 4).
+//! What a set of invariants says about itself besides contradictions: which are implied by
+//! another, overlap, have no effect, can never match, or say the same in other words.
 //!
-//! Each answer is proven on the sets of paths. Most pairs are told apart by sample paths or by
-//! the beginnings of their patterns; only the rest is searched. What was found is kept, so that
-//! after one edit only the pairs of that invariant are looked at again.
+//! Each answer is proven on the sets of paths. Comparing all pairs is quadratic, so most pairs
+//! are decided by sample paths or by the beginnings of their patterns, and only the rest is
+//! searched. What was found is kept: after one edit only the pairs of that invariant are looked
+//! at again, which is linear.
 
 use std::{
     cmp::Reverse,

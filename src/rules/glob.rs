@@ -1,4 +1,4 @@
-//! Patterns over paths (semantics section 6).
+//! Patterns over paths.
 //!
 //! A pattern is anchored at the project root. `*` and `?` stay within a part of the path, `**`
 //! crosses parts, `[…]` is a class, `{a,b}` an alternation, `\` escapes. `folder/` means

@@ -1,4 +1,9 @@
-//! The merge: which of several copies of an invariant is in force (semantics section 3).
+//! The merge: which of several copies of an invariant is in force.
+//!
+//! Copies are invariants with the same key. Of these a non-overridable global wins; else the copy
+//! of the strongest scope (plan, action, project, global); else one that was attached directly
+//! over one that `plan use` copied from an action; else the older one. Then invariants that
+//! contradict each other are settled by the same strength.
 
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
@@ -197,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_example_of_the_reference_seed() {
+    fn a_worked_example_over_three_scopes() {
         let merged = run(vec![
             invariant(1, Scope::Global, "Never delete production data"),
             invariant(2, Scope::Global, "Log all changes"),

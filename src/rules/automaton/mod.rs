@@ -1,11 +1,15 @@
-//! Sets of paths as automata: what a letter check allows, and whether a path lies in several
-//! sets at once (semantics section 4).
+//! Sets of paths as automata: what a letter check allows, and whether some path lies in several
+//! sets at once.
 //!
 //! An automaton is made from the very expression that the matcher runs, so that both mean the
 //! same by construction. Paths inside the project and outside it are two spaces that are looked
-//! at one after the other. Where the project's place or the home folder is not known, an absolute
-//! pattern might mean any path inside: it counts as all of them for a proof that nothing is
-//! left, and as none of them for a witness.
+//! at one after the other.
+//!
+//! A set is *vague* where it is not known which paths a pattern means: an absolute pattern may
+//! match paths inside the project when the project's place or the home folder is not known. Such
+//! a set is bounded from both sides. For a proof that no path is left it counts as all paths (an
+//! over-approximation), and for a witness as none (an under-approximation), so that neither
+//! answer can be wrong; between the two the question stays undecided.
 
 mod search;
 mod table;
