@@ -99,7 +99,7 @@ pub fn is_contained(a: &PathSet, b: &PathSet) -> Option<bool> {
 
 /// How an edit changes what may be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum Comparison {
     Equal,
     /// Less is allowed; a path that no longer is.
     Tighter(Witness),
@@ -117,18 +117,18 @@ pub fn compare(
     after: Option<&LetterCheck>,
     surface: &Surface,
     tree: &[String],
-) -> Change {
+) -> Comparison {
     let all = LetterCheck::NoEditsOutside(vec!["**".into(), "/**".into()]);
     let set = |check: Option<&LetterCheck>| PathSet::of(check.unwrap_or(&all), surface);
     let (before, after) = (set(before), set(after));
     let lost = witness(&[(&before, true), (&after, false)], tree);
     let gained = witness(&[(&after, true), (&before, false)], tree);
     match (lost, gained) {
-        (Answer::None, Answer::None) => Change::Equal,
-        (Answer::Found(lost), Answer::None) => Change::Tighter(lost),
-        (Answer::None, Answer::Found(gained)) => Change::Looser(gained),
-        (Answer::Found(lost), Answer::Found(gained)) => Change::Incomparable(lost, gained),
-        _ => Change::Undecided,
+        (Answer::None, Answer::None) => Comparison::Equal,
+        (Answer::Found(lost), Answer::None) => Comparison::Tighter(lost),
+        (Answer::None, Answer::Found(gained)) => Comparison::Looser(gained),
+        (Answer::Found(lost), Answer::Found(gained)) => Comparison::Incomparable(lost, gained),
+        _ => Comparison::Undecided,
     }
 }
 
@@ -205,7 +205,7 @@ impl Finder {
             })
             .collect();
         self.update(&entries);
-        let mut found = self.told(&entries, tree.unwrap_or(&[]));
+        let mut found = self.listed(&entries, tree.unwrap_or(&[]));
         for entry in &entries {
             found.extend(self.dead(entry, tree));
         }
@@ -298,7 +298,7 @@ impl Finder {
         }
     }
 
-    fn told(&self, entries: &[Entry<'_>], tree: &[String]) -> Vec<Finding> {
+    fn listed(&self, entries: &[Entry<'_>], tree: &[String]) -> Vec<Finding> {
         let by_slot: HashMap<Slot, &Entry<'_>> = entries.iter().map(|e| (e.slot, e)).collect();
         let mut found = Vec::new();
         let mut widened: HashSet<(Slot, Slot)> = HashSet::new();

@@ -117,7 +117,7 @@ struct Screen {
     /// A key was pressed since the last frame.
     pressed: bool,
     /// What the terminal's title says.
-    told: Option<String>,
+    title: Option<String>,
     root: PathBuf,
 }
 
@@ -145,7 +145,7 @@ async fn on_terminal(
         suspend: false,
         external: None,
         pressed: true,
-        told: None,
+        title: None,
         root: root.clone(),
     };
     screen.model.read_only = options.read_only;
@@ -417,7 +417,7 @@ impl Screen {
     }
 
     /// What needs a person, in the terminal's own title.
-    fn tell_title(&mut self) -> io::Result<()> {
+    fn set_title(&mut self) -> io::Result<()> {
         if !self.model.settings.ui.title {
             return Ok(());
         }
@@ -425,9 +425,9 @@ impl Screen {
             0 => "invar".to_owned(),
             count => format!("invar: {count} need you"),
         };
-        if self.told.as_ref() != Some(&text) {
+        if self.title.as_ref() != Some(&text) {
             execute!(io::stdout(), crossterm::terminal::SetTitle(&text))?;
-            self.told = Some(text);
+            self.title = Some(text);
         }
         Ok(())
     }
@@ -462,7 +462,7 @@ impl Screen {
         terminal.swap_buffers();
         io::Write::flush(terminal.backend_mut())?;
         execute!(io::stdout(), EndSynchronizedUpdate)?;
-        self.tell_title()?;
+        self.set_title()?;
         self.dirty = false;
         self.pressed = false;
         self.last_frame = Some(Instant::now());

@@ -11,7 +11,7 @@ use crate::{
         action::{Action, next_transition},
         ask::Ask,
         editor::Editor,
-        model::{Effect, Link, Model, Pane},
+        model::{Effect, EngineLink, Model, Pane},
         overlay::{Confirm, Confirmed, Overlay},
         palette::Palette,
         resolver::Resolver,
@@ -34,7 +34,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
         Action::Quit => {
             let running = model.running();
-            let hosting = model.link == Link::Live { hosting: true };
+            let hosting = model.link == EngineLink::Live { hosting: true };
             if running == 0 || !hosting {
                 return vec![Effect::Quit];
             }

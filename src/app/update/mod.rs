@@ -11,7 +11,7 @@ use crossterm::event::KeyEventKind;
 
 use super::{
     layout,
-    model::{Effect, Link, Model, Msg},
+    model::{Effect, EngineLink, Model, Msg},
     stream::Tone,
 };
 use acts::act;
@@ -56,12 +56,12 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Up { snapshot, hosting } => {
-            model.link = Link::Live { hosting };
+            model.link = EngineLink::Live { hosting };
             take_snapshot(model, *snapshot);
             Vec::new()
         }
         Msg::Down => {
-            model.link = Link::Lost;
+            model.link = EngineLink::Lost;
             Vec::new()
         }
         Msg::Event(event) => on_event(model, event),

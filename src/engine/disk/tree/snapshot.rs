@@ -18,7 +18,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::facts::{Change, Hash};
+use crate::facts::{FileChange, Hash};
 
 /// A change within this time of a look may carry the same stamp as the look; such files are
 /// read again the next time. File systems keep time in ticks.
@@ -197,7 +197,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`TooMany`] above `limit` files; nothing is taken in then.
-    pub fn refresh(&mut self, root: &Path, limit: usize) -> Result<Vec<Change>, TooMany> {
+    pub fn refresh(&mut self, root: &Path, limit: usize) -> Result<Vec<FileChange>, TooMany> {
         let since = self.taken;
         let taken = now();
         let looked = look(root, &self.folders, since);
@@ -214,7 +214,7 @@ impl Snapshot {
                 match file {
                     Some(file) => {
                         if before != Some(file.hash) {
-                            changes.push(Change {
+                            changes.push(FileChange {
                                 path,
                                 before,
                                 now: Some(file.hash),
@@ -227,7 +227,7 @@ impl Snapshot {
                     None => {
                         folder.files.remove(&name);
                         count -= 1;
-                        changes.push(Change {
+                        changes.push(FileChange {
                             path,
                             before,
                             now: None,
@@ -267,7 +267,7 @@ impl Snapshot {
             for (path, file) in files {
                 let before = self.hash(&path);
                 if before != Some(file.hash) {
-                    changes.push(Change {
+                    changes.push(FileChange {
                         path: path.clone(),
                         before,
                         now: Some(file.hash),
@@ -283,7 +283,7 @@ impl Snapshot {
             if self.hash(&path).is_none()
                 && let Some(file) = read_file(&root.join(&path))
             {
-                changes.push(Change {
+                changes.push(FileChange {
                     path: path.clone(),
                     before: None,
                     now: Some(file.hash),
@@ -597,7 +597,7 @@ mod tests {
     /// `+` made, `-` gone, `~` changed.
     fn changes(w: &mut World) -> Vec<String> {
         let changes = w.snapshot.refresh(&w.root, 1000).unwrap();
-        let short = |c: &Change| {
+        let short = |c: &FileChange| {
             let sign = match (c.before, c.now) {
                 (None, _) => '+',
                 (_, None) => '-',
