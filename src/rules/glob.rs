@@ -50,6 +50,7 @@ pub enum GlobFault {
     TooLarge,
 }
 
+/// How deep alternations may nest: the parser calls itself for each level.
 const MAX_DEPTH: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,11 +72,13 @@ enum Token {
 /// A parsed pattern: where it is anchored and the expression that matches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
-    /// Matched against absolute paths instead of those relative to the project root.
+    /// It matches absolute paths; otherwise paths relative to the project root.
     pub absolute: bool,
-    /// Matches exactly the paths of the pattern; anchored at both ends.
+    /// Matches exactly the paths of the pattern; anchored at both ends. It ends with `\z`, which
+    /// callers replace to cover what lies below a path.
     pub regex: String,
-    /// The text before the first wildcard, for reasoning about folders.
+    /// The text before the first wildcard; every path that matches the pattern as written begins
+    /// with it. The same as `example` when there is no wildcard.
     pub literal_prefix: String,
     /// A path that matches, with `x` for what is left open.
     pub example: String,
@@ -87,7 +90,8 @@ impl Glob {
     /// # Errors
     /// [`GlobError`] with the column of the first fault.
     pub fn parse(pattern: &str, home: Option<&Path>) -> Result<Self, GlobError> {
-        // Paths are compared in the composed form too.
+        // Paths are compared in the composed form, so the pattern is read in it: `é` is one
+        // letter, whether it was typed as one or as `e` and an accent.
         let chars: Vec<char> = pattern.nfc().collect();
         let fail = |column: usize, fault| GlobError {
             pattern: pattern.to_owned(),
@@ -137,6 +141,8 @@ impl Glob {
         }));
         let example = format!("{prefix}{}", example(&tokens));
         let mut readings = vec![expression(&tokens)];
+        // A folder may be called `[id]`. Matching both readings guards a little more than was
+        // meant, and never less.
         if body.iter().any(|c| matches!(c, '[' | '{')) {
             readings.push(expression(&read(true)?));
         }
@@ -207,7 +213,8 @@ pub fn parameters(pattern: &str) -> Vec<(String, usize)> {
     found
 }
 
-/// Puts the values of `params` in place of the `{name}` parameters of a pattern.
+/// Puts the values of `params` in place of the `{name}` parameters of a pattern. Values go in as
+/// they are, so a value may hold wildcards.
 ///
 /// # Errors
 /// The first parameter without a value, with its column.
@@ -222,6 +229,7 @@ pub fn bind(pattern: &str, params: &BTreeMap<String, String>) -> Result<String, 
                 fault: GlobFault::UnboundParameter(name),
             });
         };
+        // Behind what was replaced before: a value that holds `{other}` is not replaced again.
         let sign = format!("{{{name}}}");
         if let Some((before, after)) = rest.split_once(&sign) {
             out.push_str(before);
@@ -233,7 +241,8 @@ pub fn bind(pattern: &str, params: &BTreeMap<String, String>) -> Result<String, 
     Ok(out)
 }
 
-/// Refuses the parts that no normalised path has.
+/// Refuses the parts that no normalised path has, since a pattern with one would guard nothing
+/// without a word. A leading `./` and one slash at each end are allowed.
 fn check_parts(chars: &[char]) -> Result<(), (usize, GlobFault)> {
     let mut start = 0;
     for end in 0..=chars.len() {
@@ -330,6 +339,7 @@ impl Parser<'_> {
         loop {
             let unclosed = (open, GlobFault::UnclosedClass);
             let mut c = self.peek(0).ok_or(unclosed.clone())?;
+            // As in a shell, a `]` right at the beginning stands for itself.
             if c == ']' && self.at > first {
                 self.at += 1;
                 return Ok(Token::Class { negated, ranges });
@@ -379,11 +389,15 @@ impl Parser<'_> {
     }
 }
 
-/// Bytes rather than characters, so that no file name escapes a wildcard by not being UTF-8.
+/// What `*` matches: any bytes but a slash. Bytes rather than characters, so that no file name
+/// escapes a wildcard by not being UTF-8.
 const PART_TEXT: &str = r"(?s-u:[^/])*";
+/// What `**` matches: any bytes, slashes too.
 const ANY_TEXT: &str = r"(?s-u:.)*";
+/// What `?` matches: one character, or one byte that belongs to none.
 const ONE_CHAR: &str = r"(?:[^/]|(?-u:[\x80-\xff]))";
 
+/// The regular expression of some tokens, without anchors.
 fn expression(tokens: &[Token]) -> String {
     let mut out = String::new();
     for token in tokens {
@@ -415,6 +429,7 @@ fn class_expression(negated: bool, ranges: &[(char, char)]) -> String {
             *from as u32, *to as u32
         ));
     }
+    // No class matches a slash, negated or not: it stays within its part of the path.
     if negated {
         format!("[^/{set}]")
     } else {
@@ -505,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_told_with_its_column() {
+    fn a_fault_is_reported_with_its_column() {
         for (pattern, column, part) in [
             ("", 1, "empty"),
             ("src/[x", 5, "no closing `]`"),
