@@ -105,7 +105,7 @@ pub enum Effect {
     Quit,
 }
 
-/// How it stands with the engine.
+/// Whether there is an engine to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineLink {
     /// `hosting`: this process is the engine's.
@@ -230,7 +230,8 @@ impl Model {
         }
     }
 
-    /// Builds anew what has changed. Call it before drawing; it costs nothing when nothing has.
+    /// Rebuilds the rows of those lists that are stale. Call it before drawing; it costs nothing
+    /// when nothing has changed.
     pub fn settle(&mut self) {
         if std::mem::take(&mut self.stale.tree) {
             self.tree = tree::rows(&self.state, &self.folded);

@@ -353,6 +353,7 @@ fn fixes(model: &Model, plan: &Plan, members: &[InvariantId]) -> Vec<Offer> {
         merge(all).unresolved.iter().map(|c| c.weaker).collect()
     };
     let before = clash(&collected);
+    // The weaker one comes last. A fix helps when it clashes no more and nothing else begins to.
     let weaker = members.last();
     let helps = |after: Vec<InvariantId>| {
         after

@@ -11,7 +11,7 @@ use crate::{
 
 type Lines = Vec<(String, Style)>;
 
-/// The breaches of a verdict, and what the model was told.
+/// Adds the breaches of a verdict and the text that the model read.
 fn verdict_in_full(lines: &mut Lines, theme: &Theme, verdict: &Verdict) {
     for breach in &verdict.breaches {
         lines.push((String::new(), theme.text));
