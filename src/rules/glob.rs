@@ -77,9 +77,10 @@ pub struct Glob {
     /// Matches exactly the paths of the pattern; anchored at both ends. It ends with `\z`, which
     /// callers replace to cover what lies below a path.
     pub regex: String,
-    /// The text before the first wildcard; every path that matches the pattern as written begins
-    /// with it. The same as `example` when there is no wildcard.
+    /// The text before the first wildcard; every path that matches begins with it.
     pub literal_prefix: String,
+    /// Whether it has a wildcard: then more than its `literal_prefix` may match.
+    pub wild: bool,
     /// A path that matches, with `x` for what is left open.
     pub example: String,
 }
@@ -134,11 +135,13 @@ impl Glob {
                 .map_err(|(at, fault)| fail(start + at + 1, fault))
         };
         let tokens = read(false)?;
-        let mut literal_prefix = prefix.clone();
-        literal_prefix.extend(tokens.iter().map_while(|t| match t {
+        let literal = |token: &Token| match token {
             Token::Literal(c) => Some(*c),
             _ => None,
-        }));
+        };
+        let mut literal_prefix = prefix.clone();
+        literal_prefix.extend(tokens.iter().map_while(literal));
+        let wild = !tokens.iter().all(|token| literal(token).is_some());
         let example = format!("{prefix}{}", example(&tokens));
         let mut readings = vec![expression(&tokens)];
         // A folder may be called `[id]`. Matching both readings guards a little more than was
@@ -154,6 +157,7 @@ impl Glob {
             absolute,
             regex,
             literal_prefix,
+            wild,
             example,
         })
     }
@@ -565,5 +569,9 @@ mod tests {
         assert_eq!(prefix("tests/data/*.json"), "tests/data/");
         assert_eq!(prefix("a/b.py"), "a/b.py");
         assert_eq!(prefix("**/x"), "");
+        // An example may be no longer than the prefix, and the pattern matches more nevertheless.
+        let wild = |p: &str| Glob::parse(p, None).unwrap().wild;
+        assert!(wild("a{,b}") && wild("a/**/") && wild("*"));
+        assert!(!wild("a/b.py") && !wild("a\\*"));
     }
 }

@@ -102,7 +102,7 @@ impl LetterSet {
                     regex.push_str(r"(?:/(?s-u:.)*)?\z");
                     guarded = Some(Guarded {
                         absolute: glob.absolute,
-                        wild: glob.literal_prefix != glob.example,
+                        wild: glob.wild,
                         prefix: glob.literal_prefix,
                         example: glob.example,
                     });

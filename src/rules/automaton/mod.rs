@@ -162,10 +162,10 @@ impl PathSet {
                 absolute.push(regex);
                 set.prefixes.push((String::new(), false));
             } else {
-                let whole = glob.literal_prefix == glob.example;
                 // An `untouched` also matches what lies below, so it is never a whole path.
+                let whole = !glob.wild && !complement;
                 set.prefixes
-                    .push((folded(&glob.literal_prefix, surface), whole && !complement));
+                    .push((folded(&glob.literal_prefix, surface), whole));
                 relative.push(regex);
                 examples.push(glob.example);
             }
@@ -407,6 +407,15 @@ mod tests {
             let terms: Vec<_> = terms.iter().map(|(check, yes)| (check, *yes)).collect();
             assert_eq!(found(&terms).as_deref(), expected, "{terms:?}");
         }
+    }
+
+    #[test]
+    fn an_empty_branch_does_not_make_a_pattern_one_path() {
+        let (one, two) = (edits(&["src/a{,b}"]), edits(&["src/ab"]));
+        assert_eq!(
+            found(&[(&one, true), (&two, true)]).as_deref(),
+            Some("src/ab")
+        );
     }
 
     #[test]
