@@ -35,7 +35,7 @@ pub struct UiConfig {
     pub reduced_motion: bool,
     /// Ring the terminal's bell when something begins to need a person.
     pub bell: bool,
-    /// Tell in the terminal's title how many things need a person.
+    /// Show in the terminal's title how many things need a person.
     pub title: bool,
 }
 

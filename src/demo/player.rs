@@ -21,7 +21,7 @@ use crate::{
     model::{PlanId, Transition},
 };
 
-/// What the demo tells.
+/// What the demo says while it plays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     /// What is about to be shown.
@@ -194,7 +194,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Lets the agent try, and does it when it was let.
+    /// Lets the agent try, and makes the change when the hook allowed it.
     async fn attempt(&mut self, tool: &str, path: &str) -> Result<String, EngineError> {
         let target = self.stage.project.join(path);
         let input = match tool {

@@ -1,5 +1,6 @@
-//! Who asks: only people change invariants, so that a changing request that comes from under an
-//! agent is refused.
+//! Who asks. Only people change invariants, so a call that changes something is refused when it
+//! comes from under an agent: when an agent's variable is in the caller's environment, or an
+//! agent's process is among its ancestors.
 
 use std::{ffi::OsString, fs, os::unix::ffi::OsStringExt};
 
@@ -31,9 +32,9 @@ pub fn own_mark() -> Option<&'static str> {
         .find(|mark| std::env::var_os(mark).is_some_and(|v| !v.is_empty()))
 }
 
-/// Why process `pid` counts as an agent's, given the processes of agents at work: completes
-/// "this comes from under an agent (…)". Where the system tells nothing about other processes,
-/// nothing is found.
+/// Why process `pid` counts as an agent's, given the process ids of the agents at work: a clause
+/// that completes "this comes from under an agent (…)". `None` for a person, and on systems
+/// without `/proc`, where nothing is known of other processes.
 pub fn agent_above(pid: u32, agents: &[u32]) -> Option<String> {
     if let Some(mark) = marks_of(pid) {
         return Some(format!("{mark} is set"));

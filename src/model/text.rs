@@ -7,7 +7,7 @@ use crate::{Problem, error_by_problem};
 /// The longest text of an invariant, in Unicode scalar values after cleaning.
 pub const MAX_TEXT: usize = 2000;
 
-/// Why a text is no text of an invariant.
+/// Why a text cannot be the text of an invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextError {
     Empty,

@@ -416,7 +416,7 @@ proptest! {
         }
         update(&mut model, Msg::Resize(then.0, then.1));
         buffer(&mut model, &Theme::monochrome());
-        // The terminal may be smaller than the last size that was told.
+        // The terminal may be smaller than the last size that it reported.
         let mut small = Buffer::empty(Rect::new(0, 0, then.0 / 2, then.1 / 2));
         draw(&model, &Theme::colours(), &mut small);
     }

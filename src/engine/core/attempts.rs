@@ -7,7 +7,7 @@ use ulid::Ulid;
 use super::{
     super::{
         EngineError,
-        builtin::ONLY_PEOPLE,
+        builtin::BuiltIn,
         facts::{Facts, Need},
         located::{LocatedAttempt, LocatedEffect, acts},
         message,
@@ -269,7 +269,7 @@ impl Core {
     /// The invariant that only people change invariants.
     pub(super) fn only_people(&self) -> Option<&Arc<Keyed>> {
         let mut own = self.sets.built_in().iter();
-        own.find(|k| k.invariant.text == ONLY_PEOPLE)
+        own.find(|k| k.invariant.id == BuiltIn::OnlyPeople.id())
     }
 
     /// What an attempt would break, and whether it may change anything at all.

@@ -36,7 +36,7 @@ use ulid::Ulid;
 use self::{
     decided::Decided,
     files::KnownFiles,
-    found::{Announced, Untold},
+    found::{Announced, Unreported},
     judging::UnderWay,
     sets::{Compiled, Sets, Uncheckable},
 };
@@ -73,7 +73,7 @@ pub struct Core {
     config_fault: Option<String>,
     files: KnownFiles,
     announced: Announced,
-    untold: Untold,
+    unreported: Unreported,
     /// The attempts that were decided last, for those that come twice.
     decided: Decided,
     /// How judges are asked, and what is under way.
@@ -99,7 +99,7 @@ impl Core {
             config_fault: None,
             files: KnownFiles::default(),
             announced: Announced::default(),
-            untold: Untold::new(),
+            unreported: Unreported::new(),
             decided: Decided::default(),
             judge: config.judge.clone(),
             under_way: UnderWay::default(),
@@ -170,7 +170,7 @@ impl Core {
         self.finders.clear();
         self.decided = Decided::default();
         self.announced = Announced::default();
-        self.untold.clear();
+        self.unreported.clear();
         self.under_way.drop_jobs();
     }
 
