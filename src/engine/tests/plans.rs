@@ -439,3 +439,30 @@ fn a_set_in_force_is_written_out_once_however_often_it_is_met() {
     assert_eq!(records(2), [(false, true), (true, false)]);
     assert_eq!(records(3), [(false, true)]);
 }
+
+#[test]
+fn looking_around_does_not_make_a_plan_execute() {
+    let mut w = World::new();
+    w.untouched(project(), "tests/t.py");
+    w.hook("s", HookEvent::SessionStart);
+    let bash = |w: &mut World, command: &str| {
+        let attempt = Attempt {
+            tool: "Bash".into(),
+            cwd: w.root.clone(),
+            effects: vec![Effect::Opaque {
+                command: command.into(),
+                language: None,
+            }],
+            may_write: true,
+            ..Attempt::default()
+        };
+        let reply = w.hook("s", HookEvent::Attempt(attempt));
+        assert!(reply.verdict.lets_through(), "{reply:?}");
+        w.plan(reply.plan_id.unwrap()).phase
+    };
+    assert_eq!(
+        bash(&mut w, "git status && rg -n x src | head"),
+        Phase::Strategize
+    );
+    assert_eq!(bash(&mut w, "make"), Phase::Execute);
+}
