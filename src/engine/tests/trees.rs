@@ -345,7 +345,7 @@ fn the_apply_gate_looks_once_more() {
     w.hook("s", HookEvent::Attempt(bash(&w, "k", "./killed")));
     person(&w, "echo 0 > tests/spec.py");
     let error = w.transition(plan, Transition::ApplyPlan).unwrap_err();
-    assert!(matches!(error, EngineError::Blocked { .. }), "{error}");
+    assert!(matches!(error.kind, ErrorKind::Blocked(_)), "{error}");
     assert_eq!(open(&w).len(), 2);
 }
 

@@ -32,7 +32,7 @@ pub use snapshot::{Snapshot, TooMany};
 use crate::{
     Locations,
     config::TreeConfig,
-    facts::{Change, Hash},
+    facts::{FileChange, Hash},
     model::hex,
 };
 
@@ -73,7 +73,7 @@ struct Inner {
     alarm: Option<Alarm>,
     building: bool,
     /// Found and not yet taken.
-    changes: Vec<Change>,
+    changes: Vec<FileChange>,
     /// What `untouched` invariants name, relative to the root.
     named: BTreeSet<PathBuf>,
     /// Differs from what lies on disk.
@@ -252,7 +252,7 @@ impl Trees {
     }
 
     /// Takes back what was taken, when nobody could record it.
-    pub fn give_back(&self, root: &Path, changes: Vec<Change>) {
+    pub fn give_back(&self, root: &Path, changes: Vec<FileChange>) {
         if let Ok(tree) = self.tree(root) {
             let mut inner = lock(&tree.inner);
             let newer = std::mem::replace(&mut inner.changes, changes);
@@ -261,7 +261,7 @@ impl Trees {
     }
 
     /// What changed since the last time, oldest look first.
-    pub fn take(&self, root: &Path) -> Vec<Change> {
+    pub fn take(&self, root: &Path) -> Vec<FileChange> {
         match self.tree(root) {
             Ok(tree) => std::mem::take(&mut lock(&tree.inner).changes),
             Err(_) => Vec::new(),

@@ -18,7 +18,7 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::facts::{Change, Hash};
+use crate::facts::{FileChange, Hash};
 
 /// A change within this time of a look may carry the same stamp as the look; such files are
 /// read again the next time. File systems keep time in ticks.
@@ -197,7 +197,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`TooMany`] above `limit` files; nothing is taken in then.
-    pub fn refresh(&mut self, root: &Path, limit: usize) -> Result<Vec<Change>, TooMany> {
+    pub fn refresh(&mut self, root: &Path, limit: usize) -> Result<Vec<FileChange>, TooMany> {
         self.refresh_in(root, limit, None).map(|l| l.changes)
     }
 
@@ -233,7 +233,7 @@ impl Snapshot {
                 match file {
                     Some(file) => {
                         if before != Some(file.hash) {
-                            changes.push(Change {
+                            changes.push(FileChange {
                                 path,
                                 before,
                                 now: Some(file.hash),
@@ -246,7 +246,7 @@ impl Snapshot {
                     None => {
                         folder.files.remove(&name);
                         count -= 1;
-                        changes.push(Change {
+                        changes.push(FileChange {
                             path,
                             before,
                             now: None,
@@ -287,7 +287,7 @@ impl Snapshot {
             for (path, file) in files {
                 let before = self.hash(&path);
                 if before != Some(file.hash) {
-                    changes.push(Change {
+                    changes.push(FileChange {
                         path: path.clone(),
                         before,
                         now: Some(file.hash),
@@ -303,7 +303,7 @@ impl Snapshot {
             if self.hash(&path).is_none()
                 && let Some(file) = read_file(&root.join(&path))
             {
-                changes.push(Change {
+                changes.push(FileChange {
                     path: path.clone(),
                     before: None,
                     now: Some(file.hash),
@@ -328,7 +328,7 @@ impl Snapshot {
 
 /// What a look found.
 pub(super) struct Looked {
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// Folders that were not known before.
     pub new_folders: Vec<PathBuf>,
     /// Those of the folders looked at that have files with several names.
@@ -667,7 +667,7 @@ mod tests {
     /// `+` made, `-` gone, `~` changed.
     fn changes(w: &mut World) -> Vec<String> {
         let changes = w.snapshot.refresh(&w.root, 1000).unwrap();
-        let short = |c: &Change| {
+        let short = |c: &FileChange| {
             let sign = match (c.before, c.now) {
                 (None, _) => '+',
                 (_, None) => '-',
