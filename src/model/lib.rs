@@ -5,6 +5,7 @@ mod attempt;
 mod event;
 pub mod fault;
 mod ids;
+mod in_force;
 mod invariant;
 mod judge;
 mod names;
@@ -19,6 +20,7 @@ pub use assent::{Assent, AssentStatus, SLACK_NANOS};
 pub use attempt::{Attempt, Breach, Change, Effect, Signature, Strike, Verdict, VerdictKind};
 pub use event::{Event, EventKind, GENESIS_HASH, PlanChange};
 pub use ids::{AssentId, CheckId, DecisionId, InvariantId, PlanId, ViolationId};
+pub use in_force::{Holding, InForce};
 pub use invariant::{
     Checkpoint, Invariant, InvariantPatch, Layer, LayerKind, LetterCheck, NewInvariant, Origin,
     Remedy, Severity,

@@ -98,7 +98,11 @@ fn a_plan_walks_through_its_phases_and_each_step_is_reconciled() {
     let names = event_names(&mut w);
     let count = |name: &str| names.iter().filter(|n| **n == name).count();
     assert_eq!(count("INVARIANT_RECONCILED"), 3);
-    assert_eq!(count("INVARIANT_ENFORCED"), 3);
+    assert_eq!(
+        count("INVARIANT_ENFORCED"),
+        0,
+        "the records follow from the set"
+    );
     let tree = w
         .ask(Decisions {
             plan: w.plan_ref(plan),
@@ -387,4 +391,51 @@ fn the_log_tells_the_whole_story_and_verifies() {
     assert_eq!(report.verified, events.len() as u64);
     assert!(matches!(events[0].kind, EventKind::PlanCreated { .. }));
     assert!(events.iter().zip(1..).all(|(e, n)| e.seq == n));
+}
+
+#[test]
+fn a_set_in_force_is_written_out_once_however_often_it_is_met() {
+    let mut w = World::new();
+    w.add_plain(Scope::Global, "Log all changes");
+    let rule = w.untouched(Scope::Global, "tests/**");
+    let plan = w.use_plan("local/work").id;
+    w.transition(plan, Transition::StartStrategize).unwrap();
+    w.restart();
+    w.transition(plan, Transition::ExecutePlan).unwrap();
+    enforce(&mut w, plan, &rule, "a test was changed");
+    w.ask(Remove {
+        id: rule.id.to_string(),
+    })
+    .unwrap();
+    w.transition(plan, Transition::ApplyPlan).unwrap();
+    let all = Events {
+        since: 0,
+        limit: 10_000,
+    };
+    let sets: Vec<(String, Option<usize>)> = w
+        .ask(all)
+        .unwrap()
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::InvariantReconciled { set, in_force, .. } => {
+                Some((set.unwrap(), in_force.map(|set| set.each().len())))
+            }
+            _ => None,
+        })
+        .collect();
+    let written: Vec<Option<usize>> = sets.iter().map(|(_, written)| *written).collect();
+    assert_eq!(written, [Some(2), None, None, Some(1)]);
+    assert_eq!(sets[0].0, sets[2].0);
+    assert_ne!(sets[0].0, sets[3].0);
+    // Which of it is violated is said by each reconciliation.
+    let plan = w.plan_ref(plan);
+    let nodes = w.ask(Decisions { plan }).unwrap();
+    let records = |at: usize| {
+        let records = nodes[at].enforcements.iter();
+        let told = records.map(|r| (r.invariant_id == rule.id, r.enforced));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(records(1), [(false, true), (true, true)]);
+    assert_eq!(records(2), [(false, true), (true, false)]);
+    assert_eq!(records(3), [(false, true)]);
 }
