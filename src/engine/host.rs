@@ -114,6 +114,7 @@ impl Host {
         engine.recall()?;
         let locations = engine.locations().clone();
         let disk = Arc::clone(engine.disk());
+        disk.stay();
         let (sender, receiver) = channel();
         let calls = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&calls);

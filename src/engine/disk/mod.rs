@@ -72,6 +72,11 @@ impl Disk {
         disk
     }
 
+    /// The process stays, so that trees are watched and not only looked at.
+    pub(crate) fn stay(&self) {
+        self.trees.stay();
+    }
+
     /// Works by another configuration from now on.
     pub(crate) fn configure(&self, config: &Config) {
         let locator = Arc::new(Locator::new(&self.home, config));
@@ -234,6 +239,8 @@ impl Disk {
             }
             Need::Looks(roots) => {
                 for root in roots.iter().filter(|r| r.is_dir()) {
+                    // A gate looks at every file.
+                    let _ = self.trees.refresh_whole(root, FIRST_LOOK);
                     self.look(root, facts);
                 }
                 facts.looked = true;
