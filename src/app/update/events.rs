@@ -192,7 +192,7 @@ pub(super) fn on_answer(model: &mut Model, answer: Answered) {
     match answer {
         Answered::Resync(Ok(snapshot)) => {
             let held = model.held.take().unwrap_or_default();
-            take_snapshot(model, snapshot);
+            take_snapshot(model, *snapshot);
             for event in held {
                 if event.seq == model.state.seq + 1 {
                     apply(model, &event);
