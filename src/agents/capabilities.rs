@@ -1,5 +1,5 @@
-//! What holds with an agent and what does not: data, told by `plan check`, `doctor` and the
-//! screen (agents design, section 0).
+//! What holds with an agent and what does not: data that `plan check`, `doctor` and the screen
+//! show.
 
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub struct Capabilities {
     pub covers_mcp: Known,
     pub covers_subagents: Known,
     pub has_call_id: bool,
-    /// Something is told when an action has ended, so that files are looked at then.
+    /// The agent reports when an action has ended, so files can be looked at then.
     pub tells_end: bool,
     /// Input to a running command comes by no hook.
     pub steers_unseen: bool,

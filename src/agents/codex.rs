@@ -119,8 +119,8 @@ fn answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {
     }
 }
 
-/// Whether Codex has been told to trust the hook before actions in that file. It keeps a digest of
-/// each entry, which nobody else can make, so that an entry changed since is not told apart.
+/// Whether Codex trusts the hook before actions in that file. Codex keeps a digest of each trusted
+/// entry that only Codex can make, so an entry that was changed since cannot be recognised here.
 pub fn trusts(hooks: &Path) -> bool {
     let home = std::env::var_os("CODEX_HOME").map(PathBuf::from);
     let own = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".codex"));

@@ -133,7 +133,7 @@ static TOOLS: [(&str, Tool); 24] = [
     ("update_todo", Tool::Harmless),
 ];
 
-/// Only some of its payloads name their event; the others are told apart by what they hold.
+/// Only some of its payloads name their event; the others are recognised by their fields.
 fn event_of(fields: &Map<String, Value>) -> Option<String> {
     let has = |name: &str| fields.contains_key(name);
     let event = if has("toolName") {

@@ -22,15 +22,15 @@ use crate::{
 /// What a hook process knows besides its payload.
 #[derive(Debug, Clone, Default)]
 pub struct HookEnv {
-    /// The project directory, where the agent tells it in the environment.
+    /// The project directory, where the agent puts it into the environment.
     pub project_dir: Option<PathBuf>,
-    /// The agent's process, where it tells it in the environment.
+    /// The agent's process id, where the agent puts it into the environment.
     pub pid: Option<u32>,
     /// The person's home folder, where the agent's own settings lie.
     pub home: Option<PathBuf>,
     /// The directory that the process was started in.
     pub cwd: PathBuf,
-    /// Made once per process, to tell a repeated call from a new one.
+    /// Made once per process, so that a repeated call is known from a new one.
     pub nonce: String,
 }
 
@@ -100,7 +100,7 @@ pub const COMMON: Fields = Fields {
     cwd_may_lack: false,
 };
 
-/// How an event is told apart where the payload does not name it.
+/// Finds out which event a payload belongs to, where the payload does not name it.
 pub type EventOf = fn(&Map<String, Value>) -> Option<String>;
 
 /// One agent.
@@ -113,7 +113,7 @@ pub struct Agent {
     pub project_dir_variables: &'static [&'static str],
     /// The environment variable that holds the agent's process id.
     pub pid_variable: Option<&'static str>,
-    /// What the agent's process is called, for one that does not tell its id.
+    /// What the agent's process is called, for an agent that does not give its id.
     pub process_names: &'static [&'static str],
     pub events: &'static [(&'static str, Moment)],
     /// For payloads that do not name their event.

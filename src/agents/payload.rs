@@ -13,7 +13,8 @@ pub(super) fn object(payload: &[u8], agent: &str) -> Result<Map<String, Value>, 
             "the hook's input is empty; see that the agent runs `invar hook {agent}` with its JSON on stdin"
         ));
     }
-    // Bytes that are no UTF-8 become marks; what they stand in is judged all the same.
+    // Bytes that are not UTF-8 become marks, and the payload is decided nevertheless: a stray
+    // byte must be no way around the guard.
     let text = String::from_utf8_lossy(payload);
     let value = serde_json::from_str(&text).or_else(|error| match whole_escapes(&text) {
         Some(mended) => serde_json::from_str(&mended).map_err(|_| error),

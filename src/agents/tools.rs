@@ -201,7 +201,7 @@ const COMMAND_FIELDS: [&str; 6] = [
     "script",
 ];
 
-/// Fields that hold a program text; its language is told by another field, or not at all.
+/// Fields that hold a program text. Another field may name its language; often none does.
 const CODE_FIELDS: [&str; 3] = ["code", "source_code", "snippet"];
 
 /// Fields whose value is text for people or files; paths and patches in it are no effects.
@@ -278,8 +278,9 @@ const WRITING: [&str; 29] = [
     "drop",
 ];
 
-/// Whether the name of a tool says that it only looks. Where a mark sets the server's name
-/// apart, the action's first word says it; else no word may say more.
+/// Whether the name of a tool says that it only looks. Where a mark separates the server's name
+/// from the action's (`server__read_file`), the first word of the action decides. Without one no
+/// word may say more: it is not known which of them is the action.
 pub(super) fn only_reads(tool: &str) -> bool {
     let marked = tool
         .rsplit_once("__")
@@ -330,7 +331,7 @@ fn collect(value: &Value, field: Field, depth: usize, out: &mut Vec<Effect>) {
     }
     match value {
         Value::String(text) if !text.is_empty() => out.extend(of_text(text, field)),
-        // A command may come as its words.
+        // Some agents send a command as a list of its words.
         Value::Array(items) if field == Field::Command && items.iter().all(Value::is_string) => {
             let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
             let line = match words.as_slice() {
@@ -354,8 +355,8 @@ fn collect(value: &Value, field: Field, depth: usize, out: &mut Vec<Effect>) {
                 collect(value, Field::named(&snake_case(name)), depth + 1, out);
                 let shell = ["bash", "sh", "shell", "zsh"];
                 for effect in &mut out[before..] {
-                    if let (Effect::Opaque { language: of, .. }, Some(told)) = (effect, language) {
-                        *of = (!shell.contains(&told)).then(|| told.to_owned());
+                    if let (Effect::Opaque { language: of, .. }, Some(named)) = (effect, language) {
+                        *of = (!shell.contains(&named)).then(|| named.to_owned());
                     }
                 }
             }
@@ -379,7 +380,8 @@ fn of_text(text: &str, field: Field) -> Vec<Effect> {
             language: language.map(str::to_owned),
         }]
     };
-    // A file's absolute path is one in any field; a route such as /login is none.
+    // An absolute path of a file counts in any field. A route such as /login looks alike and is
+    // not one.
     let has_extension = text
         .rsplit('/')
         .next()

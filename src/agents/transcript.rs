@@ -25,9 +25,9 @@ pub struct Recorded {
 #[derive(Debug, Default)]
 pub struct Transcript {
     pub attempts: Vec<Recorded>,
-    /// Lines that are no JSON, or actions that could not be read: number and reason.
+    /// Lines that are not JSON, and actions that could not be read: line number and reason.
     pub unread: Vec<(usize, String)>,
-    /// What the lines before told.
+    /// What the lines before said of the session: its directory, its name.
     session: String,
     cwd: Option<PathBuf>,
     project: Option<PathBuf>,

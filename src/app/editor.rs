@@ -100,15 +100,17 @@ pub struct Editor {
     opened: Option<Form>,
 }
 
-type Form = (
-    Vec<String>,
-    Vec<String>,
-    LayerChoice,
-    Checkpoint,
-    usize,
-    Severity,
-    bool,
-);
+/// The content of all fields at one moment.
+#[derive(Debug, PartialEq, Eq)]
+struct Form {
+    text: Vec<String>,
+    patterns: Vec<String>,
+    layer: LayerChoice,
+    checkpoint: Checkpoint,
+    scope: usize,
+    severity: Severity,
+    non_overridable: bool,
+}
 
 impl Editor {
     /// An editor for a new invariant in the first of `scopes`.
@@ -166,15 +168,15 @@ impl Editor {
     }
 
     fn form(&self) -> Form {
-        (
-            self.text.lines().to_vec(),
-            self.patterns.lines().to_vec(),
-            self.layer,
-            self.checkpoint,
-            self.scope,
-            self.severity,
-            self.non_overridable,
-        )
+        Form {
+            text: self.text.lines().to_vec(),
+            patterns: self.patterns.lines().to_vec(),
+            layer: self.layer,
+            checkpoint: self.checkpoint,
+            scope: self.scope,
+            severity: self.severity,
+            non_overridable: self.non_overridable,
+        }
     }
 
     /// Whether anything differs from how it was opened.

@@ -28,7 +28,7 @@ use crate::{
     rules::{
         automaton::Surface,
         conflict::Contradiction,
-        findings::{Change, Finder, compare},
+        findings::{Comparison, Finder, compare},
         merge::merge,
         normalise::Keyed,
     },
@@ -105,9 +105,9 @@ pub enum Effect {
     Quit,
 }
 
-/// How it stands with the engine.
+/// Whether there is an engine to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Link {
+pub enum EngineLink {
     /// `hosting`: this process is the engine's.
     Live {
         hosting: bool,
@@ -117,11 +117,11 @@ pub enum Link {
 
 /// What was found out about a draft.
 #[derive(Default)]
-struct Judged {
+struct DraftNotes {
     finder: Finder,
     /// The draft, and the event that was the last one then.
     key: Option<(Invariant, u64)>,
-    told: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// The model.
@@ -139,10 +139,10 @@ pub struct Model {
     pub judge_bounds: Option<(Money, Money)>,
     /// How many files the editor's patterns match, once they are counted.
     pub counted: Option<Counted>,
-    judged: RefCell<Judged>,
+    draft_notes: RefCell<DraftNotes>,
     /// A line about the last thing done; the next key takes it away.
     pub toast: Option<(Tone, String)>,
-    pub link: Link,
+    pub link: EngineLink,
     pub state: State,
     pub built_in: Vec<Arc<Keyed>>,
     pub tree: Vec<TreeRow>,
@@ -196,12 +196,12 @@ impl Model {
             can_put_back: false,
             judge_bounds: None,
             counted: None,
-            judged: RefCell::new(Judged {
+            draft_notes: RefCell::new(DraftNotes {
                 finder: Finder::new(Surface::unknown()),
-                ..Judged::default()
+                ..DraftNotes::default()
             }),
             toast: None,
-            link: Link::Lost,
+            link: EngineLink::Lost,
             state: State::default(),
             built_in: Vec::new(),
             tree: Vec::new(),
@@ -230,7 +230,8 @@ impl Model {
         }
     }
 
-    /// Builds anew what has changed. Call it before drawing; it costs nothing when nothing has.
+    /// Rebuilds the rows of those lists that are stale. Call it before drawing; it costs nothing
+    /// when nothing has changed.
     pub fn settle(&mut self) {
         if std::mem::take(&mut self.stale.tree) {
             self.tree = tree::rows(&self.state, &self.folded);
@@ -359,16 +360,16 @@ impl Model {
     /// What saving an invariant as it is would change, and what it would be in conflict with: one
     /// sentence each. Drawn in every frame, so that the answer is kept until something changes.
     pub fn draft_conflicts(&self, draft: &Invariant) -> Vec<String> {
-        let mut judged = self.judged.borrow_mut();
+        let mut kept = self.draft_notes.borrow_mut();
         let key = (draft.clone(), self.state.seq);
-        if judged.key.as_ref() != Some(&key) {
-            judged.told = self.judge(draft, &mut judged.finder);
-            judged.key = Some(key);
+        if kept.key.as_ref() != Some(&key) {
+            kept.notes = self.examine(draft, &mut kept.finder);
+            kept.key = Some(key);
         }
-        judged.told.clone()
+        kept.notes.clone()
     }
 
-    fn judge(&self, draft: &Invariant, finder: &mut Finder) -> Vec<String> {
+    fn examine(&self, draft: &Invariant, finder: &mut Finder) -> Vec<String> {
         let mut all = match &draft.scope {
             Scope::Global => self.state.collect(None, None),
             Scope::Project(name) => self.state.collect(Some(name), None),
@@ -385,7 +386,7 @@ impl Model {
             let text = crate::model::visible(&i.text.replace('\n', " ")).into_owned();
             format!("\"{text}\" ({})", i.scope.kind())
         };
-        let mut told = Vec::new();
+        let mut notes = Vec::new();
         for shadow in &merged.shadowed {
             let (winner, loser) = (&shadow.winner.invariant, &shadow.loser.invariant);
             let what = match shadow.contradiction {
@@ -393,13 +394,13 @@ impl Model {
                 None => "says the same as",
             };
             if loser.id == draft.id {
-                told.push(format!(
+                notes.push(format!(
                     "it {what} {}, which wins: {}",
                     name(winner),
                     shadow.rationale
                 ));
             } else if winner.id == draft.id {
-                told.push(format!(
+                notes.push(format!(
                     "it {what} {}, and wins: {}",
                     name(loser),
                     shadow.rationale
@@ -415,14 +416,14 @@ impl Model {
                 .map(name)
                 .collect();
             if members.into_iter().any(|id| *id == draft.id) {
-                told.push(format!(
+                notes.push(format!(
                     "it contradicts {} of equal strength, and would block the plan: {}",
                     others.join(" and "),
                     conflict.proof
                 ));
             }
         }
-        told.extend(self.edit_changes(draft));
+        notes.extend(self.edit_changes(draft));
         let unresolved = |id: InvariantId| merged.unresolved.iter().any(|c| c.weaker == id);
         let effective = merged.effective.iter().map(|k| &k.invariant);
         let kept: Vec<&Invariant> = effective.filter(|i| !unresolved(i.id)).collect();
@@ -430,8 +431,8 @@ impl Model {
         let own = findings
             .into_iter()
             .filter(|f| f.invariants.contains(&draft.id));
-        told.extend(own.map(|f| format!("{}: {}", f.kind.as_str(), f.proof)));
-        told
+        notes.extend(own.map(|f| format!("{}: {}", f.kind.as_str(), f.proof)));
+        notes
     }
 
     /// How a draft changes what may be edited, with a path that shows it.
@@ -442,17 +443,17 @@ impl Model {
             return None;
         }
         Some(match compare(before, after, &Surface::unknown(), &[]) {
-            Change::Equal if before.is_some() => "it allows the same as before".to_owned(),
-            Change::Equal => "it forbids nothing".to_owned(),
-            Change::Tighter(lost) if before.is_none() => {
+            Comparison::Equal if before.is_some() => "it allows the same as before".to_owned(),
+            Comparison::Equal => "it forbids nothing".to_owned(),
+            Comparison::Tighter(lost) if before.is_none() => {
                 format!("{} may no longer be edited", lost.0)
             }
-            Change::Tighter(lost) => format!("tighter: {} may no longer be edited", lost.0),
-            Change::Looser(gained) => format!("looser: {} may be edited then", gained.0),
-            Change::Incomparable(lost, gained) => {
+            Comparison::Tighter(lost) => format!("tighter: {} may no longer be edited", lost.0),
+            Comparison::Looser(gained) => format!("looser: {} may be edited then", gained.0),
+            Comparison::Incomparable(lost, gained) => {
                 format!("{} may no longer be edited, and {} may", lost.0, gained.0)
             }
-            Change::Undecided => "it is too large to be compared with what it was".to_owned(),
+            Comparison::Undecided => "it is too large to be compared with what it was".to_owned(),
         })
     }
 

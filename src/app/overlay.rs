@@ -24,7 +24,7 @@ pub enum Overlay {
         id: InvariantId,
         scroll: usize,
     },
-    /// A plan in full, with its decision tree once the engine has told it.
+    /// A plan in full, with its decision tree once the engine has sent it.
     Plan {
         id: PlanId,
         scroll: usize,

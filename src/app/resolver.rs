@@ -24,8 +24,23 @@ pub struct Resolver {
     pub way: usize,
     /// The reason of a waiver or a refusal while it is typed.
     pub reason: Option<String>,
-    /// The item that is selected, to find it again when others have come or gone.
-    title: String,
+    /// The item that is selected, to find it again when others have come or gone; `None` before
+    /// there was one.
+    about: Option<About>,
+}
+
+/// What an item is about: the same as long as it is the same thing, however it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    Halt,
+    Assent(AssentId),
+    Violation(ViolationId),
+    /// A contradiction, by the invariant that cannot be kept: it is in one at the most.
+    Contradiction(InvariantId),
+    /// An invariant that nobody has answered for.
+    Unanswered(InvariantId),
+    /// Nothing blocks any more.
+    Retry,
 }
 
 impl Resolver {
@@ -36,15 +51,15 @@ impl Resolver {
             item: 0,
             way: 0,
             reason: None,
-            title: String::new(),
+            about: None,
         }
     }
 
     /// Follows its item; when that is settled the next one comes, at its first way out.
     pub fn settle(&mut self, items: &[Item]) {
-        let same = |item: &&Item| item.title == self.title;
-        if items.get(self.item).filter(same).is_none() {
-            match items.iter().position(|item| item.title == self.title) {
+        let same = |item: &Item| Some(item.about) == self.about;
+        if !items.get(self.item).is_some_and(same) {
+            match items.iter().position(same) {
                 Some(at) => self.item = at,
                 None => {
                     self.item = self.item.min(items.len().saturating_sub(1));
@@ -66,7 +81,7 @@ impl Resolver {
 
     fn show(&mut self, items: &[Item]) {
         let item = items.get(self.item);
-        self.title = item.map_or(String::new(), |i| i.title.clone());
+        self.about = item.map(|i| i.about);
         self.way = self
             .way
             .min(item.map_or(0, |i| i.offers.len().saturating_sub(1)));
@@ -104,6 +119,7 @@ pub struct Offer {
 /// One thing that keeps the plan from going on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
+    pub about: About,
     /// In a few words.
     pub title: String,
     /// What a person needs to decide, line by line.
@@ -129,7 +145,7 @@ pub fn items(model: &Model, plan: PlanId) -> Vec<Item> {
     for violation in &open {
         items.push(violated(model, violation));
     }
-    let told: Vec<InvariantId> = open.iter().map(|v| v.invariant_id).collect();
+    let violating: Vec<InvariantId> = open.iter().map(|v| v.invariant_id).collect();
     for conflict in model.contradictions(plan) {
         items.push(contradiction(model, plan, &conflict));
     }
@@ -142,7 +158,7 @@ pub fn items(model: &Model, plan: PlanId) -> Vec<Item> {
         let rest = plan
             .violated_ids
             .iter()
-            .filter(|id| !told.contains(id) && !conflicting.contains(id));
+            .filter(|id| !violating.contains(id) && !conflicting.contains(id));
         for id in rest {
             items.extend(undecided(model, *id));
         }
@@ -151,6 +167,7 @@ pub fn items(model: &Model, plan: PlanId) -> Vec<Item> {
         && let Some(transition) = plan.blocked
     {
         items.push(Item {
+            about: About::Retry,
             title: format!("nothing blocks {} any more", transition.verb()),
             lines: vec!["Everything that stood in the way is settled.".into()],
             offers: vec![Offer {
@@ -166,6 +183,7 @@ pub fn items(model: &Model, plan: PlanId) -> Vec<Item> {
 fn halted(plan: &Plan) -> Item {
     let why = plan.halt_reason.as_deref().unwrap_or("it was halted");
     Item {
+        about: About::Halt,
         title: "the run is halted".into(),
         lines: vec![
             visible(why).into_owned(),
@@ -199,6 +217,7 @@ fn question(assent: &Assent) -> Item {
         ));
     }
     Item {
+        about: About::Assent(assent.id),
         title: shown(&format!("assent: {}", assent.text.replace('\n', " "))),
         lines,
         offers: vec![
@@ -252,6 +271,7 @@ fn violated(model: &Model, violation: &Violation) -> Item {
     ));
     offers.extend(changes(invariant, violation.invariant_id));
     Item {
+        about: About::Violation(violation.id),
         title: visible(&violation.violated_text.replace('\n', " ")).into_owned(),
         lines,
         offers,
@@ -261,6 +281,7 @@ fn violated(model: &Model, violation: &Violation) -> Item {
 fn undecided(model: &Model, id: InvariantId) -> Option<Item> {
     let invariant = model.invariant(id)?;
     Some(Item {
+        about: About::Unanswered(id),
         title: visible(&invariant.text.replace('\n', " ")).into_owned(),
         lines: vec![
             format!("of {}", visible(&invariant.scope.to_string())),
@@ -314,6 +335,7 @@ fn contradiction(model: &Model, plan: &Plan, conflict: &Contradiction) -> Item {
         offers.push(edit);
     }
     Item {
+        about: About::Contradiction(conflict.weaker),
         title: match members.len() {
             2 => "two invariants contradict each other".into(),
             n => format!("{n} invariants contradict each other"),
@@ -331,6 +353,7 @@ fn fixes(model: &Model, plan: &Plan, members: &[InvariantId]) -> Vec<Offer> {
         merge(all).unresolved.iter().map(|c| c.weaker).collect()
     };
     let before = clash(&collected);
+    // The weaker one comes last. A fix helps when it clashes no more and nothing else begins to.
     let weaker = members.last();
     let helps = |after: Vec<InvariantId>| {
         after

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::scenario::{Deed, Stage};
 use crate::{
     engine::{
-        EngineError, EngineHandle,
+        EngineError, EngineHandle, ErrorKind,
         requests::{
             Add, Enforce, List, PlanRef, PlanResume, PlanTransition, PlanUse, Resolve, Violations,
         },
@@ -21,7 +21,7 @@ use crate::{
     model::{PlanId, Transition},
 };
 
-/// What the demo tells.
+/// What the demo says while it plays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     /// What is about to be shown.
@@ -172,7 +172,7 @@ impl<'a> Player<'a> {
             Transition::ApplyPlan,
         ];
         let transition = all.into_iter().find(|t| t.verb() == verb).ok_or_else(|| {
-            EngineError::Failed(format!("the demo's scenario has an unknown phase {verb:?}"))
+            EngineError::failed(format!("the demo's scenario has an unknown phase {verb:?}"))
         })?;
         let request = PlanTransition {
             plan: self.plan(),
@@ -184,15 +184,17 @@ impl<'a> Player<'a> {
                 result.resolved_invariants.len(),
                 result.conflicts_resolved
             )),
-            Err(EngineError::Blocked { violated_ids, .. }) => Ok(format!(
-                "plan {verb}: blocked by {} invariant",
-                violated_ids.len()
-            )),
-            Err(error) => Err(error),
+            Err(error) => match &error.kind {
+                ErrorKind::Blocked(block) => Ok(format!(
+                    "plan {verb}: blocked by {} invariant",
+                    block.violated_ids.len()
+                )),
+                _ => Err(error),
+            },
         }
     }
 
-    /// Lets the agent try, and does it when it was let.
+    /// Lets the agent try, and makes the change when the hook allowed it.
     async fn attempt(&mut self, tool: &str, path: &str) -> Result<String, EngineError> {
         let target = self.stage.project.join(path);
         let input = match tool {
@@ -257,7 +259,7 @@ impl<'a> Player<'a> {
             }
             child.wait_with_output()
         });
-        let fail = |what: String| EngineError::Failed(format!("the demo's hook failed: {what}"));
+        let fail = |what: String| EngineError::failed(format!("the demo's hook failed: {what}"));
         let output = run
             .await
             .map_err(|e| fail(e.to_string()))?
@@ -280,6 +282,6 @@ fn change_file(path: &Path) -> Result<(), EngineError> {
         false => before + "load() takes n rows\n",
     };
     fs::write(path, after).map_err(|e| {
-        EngineError::Failed(format!("the demo could not write {}: {e}", path.display()))
+        EngineError::failed(format!("the demo could not write {}: {e}", path.display()))
     })
 }

@@ -1,7 +1,10 @@
-//! Who asks: only people change invariants, so that a changing call that comes from under an
-//! agent is refused (semantics section 8).
+//! Who asks. Only people change invariants, so a call that changes something is refused when it
+//! comes from under an agent: when an agent's variable is in the caller's environment, or an
+//! agent's process is among its ancestors.
 
 use std::{ffi::OsString, fs, os::unix::ffi::OsStringExt};
+
+use super::EngineError;
 
 /// Variables that agents set for the commands they run.
 const MARKS: [&str; 11] = [
@@ -29,9 +32,9 @@ pub fn own_mark() -> Option<&'static str> {
         .find(|mark| std::env::var_os(mark).is_some_and(|v| !v.is_empty()))
 }
 
-/// Why process `pid` counts as an agent's, given the processes of agents at work: completes
-/// "this comes from under an agent (…)". Where the system tells nothing about other processes,
-/// nothing is found.
+/// Why process `pid` counts as an agent's, given the process ids of the agents at work: a clause
+/// that completes "this comes from under an agent (…)". `None` for a person, and on systems
+/// without `/proc`, where nothing is known of other processes.
 pub fn agent_above(pid: u32, agents: &[u32]) -> Option<String> {
     if let Some(mark) = marks_of(pid) {
         return Some(format!("{mark} is set"));
@@ -52,11 +55,12 @@ pub fn person() -> String {
         .unwrap_or_else(|| format!("user {}", rustix::process::getuid().as_raw()))
 }
 
-/// The sentence that refuses a call.
-pub fn refusal(why: &str) -> String {
-    format!(
-        "only people change invariants and plans, and this comes from under an agent ({why}); do it in a terminal of your own"
-    )
+/// The error that refuses a request.
+pub fn refusal(why: &str) -> EngineError {
+    EngineError::not_for_agents(format!(
+        "only people change invariants and plans, and this comes from under an agent ({why})"
+    ))
+    .hint("do it in a terminal of your own")
 }
 
 /// The nearest process above this one whose name is one of `names`.

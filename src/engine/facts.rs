@@ -17,7 +17,7 @@ pub type Hash = [u8; 32];
 
 /// A file that is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FileChange {
     /// Relative to the root.
     pub path: PathBuf,
     /// `None`: it was not there.
@@ -57,7 +57,7 @@ pub struct Facts {
     /// The files of the project that git does not ignore, relative to it.
     pub files: Vec<String>,
     /// What changed in project directories since the look before.
-    pub changes: Vec<(Root, Vec<Change>)>,
+    pub changes: Vec<(Root, Vec<FileChange>)>,
     /// The trees that the decision asked about were looked at.
     pub looked: bool,
     pub tree: TreeWatch,
@@ -71,7 +71,7 @@ pub struct Facts {
 
 impl Facts {
     /// The looks at a project directory: its spellings, and what changed.
-    pub fn looks_at(&self, root: &Path) -> impl Iterator<Item = (&Root, &Change)> {
+    pub fn looks_at(&self, root: &Path) -> impl Iterator<Item = (&Root, &FileChange)> {
         let of = self
             .changes
             .iter()

@@ -89,7 +89,7 @@ impl Engine {
     /// Opens the store and loads it.
     ///
     /// # Errors
-    /// [`EngineError::Busy`] while another process has the store; what the store reports.
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy) while another process has the store; what the store reports.
     pub fn open(locations: &Locations, config: &Config) -> Result<Self, EngineError> {
         Self::over(Store::open(&locations.store)?, locations, config)
     }
@@ -497,10 +497,8 @@ impl Engine {
             Call::Events(r) => Events::into_reply(self.store.events(r.since, r.limit)?),
             Call::LogVerify(_) => LogVerify::into_reply(self.store.verify_log()?),
             other => {
-                return Err(EngineError::Failed(format!(
-                    "{:?} is no read; please report it",
-                    other.name()
-                )));
+                let message = format!("{:?} is no read", other.name());
+                return Err(EngineError::failed(message).hint("please report it"));
             }
         })
     }
@@ -524,7 +522,7 @@ impl Decider for Engine {
         self.durable.splice(0..0, events);
         outcomes
             .pop()
-            .ok_or_else(|| EngineError::Failed("a call had no answer; please report it".into()))
+            .ok_or_else(|| EngineError::failed("a call had no answer").hint("please report it"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A person's assent to one change: what is asked, and what was answered (semantics section 7).
+//! A person's assent to one change: what is asked, and what was answered.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -67,9 +67,10 @@ impl Assent {
         self.status == AssentStatus::Waiting
     }
 
-    /// Whether a person let the change be made that happened at `change`, in nanoseconds, while
-    /// the commands `ran` ran, the one that started last at the end. One approval is for one
-    /// change: what another command does to the same file later is not covered by it.
+    /// Whether this assent covers a change that was found in the tree. `change` is when it
+    /// happened, in Unix nanoseconds; `ran` are the commands that ran then, the one that started
+    /// last at the end. One approval is for one change: what another command does to the same
+    /// file later is not covered.
     pub fn covers(&self, change: i128, ran: &[&Running]) -> bool {
         let approved = matches!(self.status, AssentStatus::Approved { .. });
         let Some(let_at) = self
@@ -85,8 +86,9 @@ impl Assent {
         if self.call.is_some() && ran.iter().any(|r| r.call == self.call) {
             return true;
         }
-        // By a call beside the command. What the person said to the agent's own prompt is not
-        // known, so that a command that surely is another one is not excused by it.
+        // The change may also come from another call that was let through while the command ran.
+        // An approval covers that. An answer to the agent's own prompt is not known to invar, so
+        // it does not excuse a command that is certainly another call.
         let other = self.call.is_some() && blamed.call.is_some();
         let slack = if other { 0 } else { SLACK_NANOS };
         let meanwhile = let_at + slack >= blamed.since.as_nanosecond();
@@ -94,7 +96,8 @@ impl Assent {
     }
 }
 
-/// File systems tell time in ticks, and a little behind the clock.
+/// How far the time of a file may lag behind the clock, in nanoseconds: file systems keep time in
+/// ticks. Times of files and of calls are compared with this much room.
 pub const SLACK_NANOS: i128 = 50_000_000;
 
 #[cfg(test)]

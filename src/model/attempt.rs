@@ -84,7 +84,9 @@ pub struct Change {
     pub digest: String,
 }
 
-/// The canonical target of an action, the same for every spelling of it (semantics section 6).
+/// What an action changes, apart from how it is spelled: an edit of a file, a `sed -i` on it and
+/// a script that writes it have one signature. Strikes are counted per signature, so that trying
+/// the same change another way is the next strike and not a first one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Signature(pub String);
@@ -173,7 +175,7 @@ pub struct Strike {
 #[serde(rename_all = "lowercase")]
 pub enum VerdictKind {
     Allow,
-    /// Allowed, with something the model is told.
+    /// Allowed, with a sentence that the model reads.
     Warn,
     /// A person has to be asked first.
     Ask,

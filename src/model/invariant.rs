@@ -34,7 +34,7 @@ pub enum Remedy {
     Inform,
     /// Deny and halt at the first strike.
     Halt,
-    /// Tell, and let the attempt through.
+    /// Warn the model, and let the attempt through.
     Warn,
 }
 
@@ -51,7 +51,8 @@ impl Remedy {
 
 words!(Remedy { Inform = "inform", Halt = "halt", Warn = "warn" } else UnknownRemedy);
 
-/// The machine check of a letter invariant: exactly one of two forms (writ seed).
+/// The machine check of a letter invariant. It takes one of two forms, never both: two conditions
+/// are two invariants, each with its own text, strikes and history.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LetterCheck {
@@ -147,7 +148,7 @@ words!(LayerKind { Plain = "plain", Letter = "letter", Judgment = "judgment", As
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "LayerRepr", into = "LayerRepr")]
 pub enum Layer {
-    /// A sentence: told to the agent, merged, recorded.
+    /// A sentence: shown to the agent, merged, recorded, and checked by nobody before an attempt.
     #[default]
     Plain,
     /// A machine check before each attempt.
@@ -312,7 +313,8 @@ impl From<Origin> for String {
     }
 }
 
-/// A condition that must stay true during the whole run of a plan (semantics section 2).
+/// A condition that must stay true during the whole run of a plan. An edit keeps the id, and every
+/// revision stays in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invariant {
     pub id: InvariantId,
@@ -324,6 +326,8 @@ pub struct Invariant {
     #[serde(default)]
     pub severity: Severity,
     #[serde(default)]
+    /// No scope displaces it. It has this effect only on a global invariant; elsewhere it is
+    /// stored and has none.
     pub non_overridable: bool,
     /// False after removal, which is soft.
     pub active: bool,
@@ -355,7 +359,7 @@ impl Invariant {
         }
     }
 
-    /// Whether lower-ranked precedence cannot displace it: set, and global.
+    /// Whether no other scope can displace it: a global invariant that is non-overridable.
     pub fn is_locked(&self) -> bool {
         self.non_overridable && self.scope == Scope::Global
     }
@@ -380,7 +384,7 @@ pub struct NewInvariant {
 }
 
 impl NewInvariant {
-    /// A plain invariant with the defaults of the seeds.
+    /// A plain invariant with the defaults: severity `error`, overridable, the configured remedy.
     pub fn plain(scope: Scope, text: &str) -> Self {
         Self::with_layer(scope, Some(text), Layer::Plain)
     }
@@ -430,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_of_the_writ_seed_read_and_write_back() {
+    fn every_layer_reads_and_writes_back_the_same() {
         for value in [
             json!({"layer": "letter", "no_edits_outside": ["src/**", "docs/*.md"]}),
             json!({"layer": "letter", "untouched": "tests/test_sync.py"}),

@@ -69,7 +69,7 @@ pub struct JudgeAnswer {
     pub holds: Option<bool>,
     /// The judge's reason, or why there is no answer.
     pub reason: String,
-    /// What it said it cost; nothing is said by many.
+    /// What it said it cost; many judges do not say.
     #[serde(default)]
     pub cost: Option<Money>,
     pub millis: u64,

@@ -1,10 +1,12 @@
-//! Contradictions (semantics section 4): letter checks that leave nothing to be edited, and
-//! statements that say the opposite of each other.
+//! Contradictions: letter checks that together leave no path to be edited, and statements that
+//! say the opposite of each other.
 //!
-//! The letter checks are walked from the strongest to the weakest. A path that all of them allow
-//! so far is carried along; when the next check forbids it, another one is looked for among few
-//! checks at a time: those that forbade the last candidate. When there is none, these few are
-//! the explanation.
+//! The letter checks are walked from the strongest to the weakest, and a path that all of them
+//! allow is carried along. Usually the next check allows it too, and one look is enough. When the
+//! next check forbids it, another path is searched. Searching under all checks at once would be
+//! exponential in their number, so the search starts under the new check alone, and each check
+//! that forbids the path it finds joins the search. When no path is left, the few that joined
+//! are the explanation.
 
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
@@ -14,7 +16,8 @@ use super::{
 };
 use crate::model::{Invariant, InvariantId, Layer, Scope};
 
-/// How many checks may take part in one explanation.
+/// How many checks may take part in one explanation. The product of their automata grows with
+/// each, and a person reads no longer list; beyond it nothing is claimed.
 const MAX_EXPLANATION: usize = 24;
 
 /// Invariants that cannot all be in force.
@@ -32,8 +35,9 @@ pub struct Contradiction {
     pub witnesses: Option<(Witness, Witness)>,
 }
 
-/// The strength of an invariant: non-overridable globals first, then plan, action, project,
-/// global.
+/// The strength of an invariant, a greater number for a stronger one: 4 for non-overridable
+/// globals, then 3 for plan, 2 action, 1 project, 0 global. Equal strength is not settled by age,
+/// unlike between copies: two contradicting conditions are both meant.
 pub fn strength(invariant: &Invariant) -> u8 {
     match &invariant.scope {
         Scope::Global if invariant.non_overridable => 4,
@@ -49,8 +53,12 @@ pub fn by_strength(invariant: &Invariant) -> impl Ord + use<> {
     (Reverse(strength(invariant)), invariant.id)
 }
 
-/// All contradictions among invariants, of letter checks and of wording. Each one that cannot be
-/// kept is set aside before the next ones are looked at.
+/// All contradictions among invariants: first those of letter checks, then those of wording, each
+/// from the strongest invariant to the weakest. One that cannot be kept is set aside before the
+/// next ones are looked at, so that it is named once and does not contradict others in turn.
+///
+/// What is found is proven. What is not decided (a search that grew too large, patterns whose
+/// place is not known) is left out.
 pub fn contradictions<'a>(
     invariants: impl Iterator<Item = &'a Invariant>,
     surface: &Surface,
@@ -81,11 +89,13 @@ fn of_letters(all: &[&Invariant], surface: &Surface) -> Vec<Contradiction> {
             set: PathSet::of(check, surface),
         };
         let still = carried.as_ref().is_some_and(|path| next.set.allows(path));
+        // The usual case: the path that all of them allow is a witness for this one, too.
         if still && !kept.is_empty() {
             kept.push(next);
             continue;
         }
-        // Those that are stronger first: then precedence settles it.
+        // First those that are strictly stronger: precedence settles such a contradiction, while
+        // one with an equal would block the plan.
         let own = strength(invariant);
         let stronger = kept
             .iter()
@@ -116,7 +126,11 @@ enum Outcome {
     Impossible(Vec<usize>),
 }
 
-/// Whether `next` goes together with all of `kept`.
+/// Whether some path is allowed by `next` and all of `kept`; else which few of `kept` exclude it.
+///
+/// Each round searches under the chosen ones only. A path that it finds either satisfies all, or
+/// shows one more that must be chosen. A chosen one cannot forbid the next path, so there are at
+/// most [`MAX_EXPLANATION`] rounds.
 fn explain(kept: &[Kept<'_>], next: &Kept<'_>) -> Outcome {
     let mut chosen: Vec<usize> = Vec::new();
     let together = |chosen: &[usize]| {
@@ -127,12 +141,11 @@ fn explain(kept: &[Kept<'_>], next: &Kept<'_>) -> Outcome {
     loop {
         match together(&chosen) {
             Answer::Undecided => return Outcome::Possible(None),
-            Answer::None if chosen.is_empty() => {
-                // It allows nothing by itself; that is no matter between two.
-                return Outcome::Possible(None);
-            }
+            // Empty by itself: that is a *dead* invariant, and no contradiction between two.
+            Answer::None if chosen.is_empty() => return Outcome::Possible(None),
             Answer::None => {
-                // None of them may be left out.
+                // An explanation with a part that is not needed would send a person to edit the
+                // wrong invariant: each one is left out in turn, and only kept when it is needed.
                 let mut at = 0;
                 while at < chosen.len() && chosen.len() > 1 {
                     let mut without = chosen.clone();
@@ -150,7 +163,8 @@ fn explain(kept: &[Kept<'_>], next: &Kept<'_>) -> Outcome {
                 match kept.iter().position(forbids) {
                     None => return Outcome::Possible(Some(path)),
                     Some(_) if chosen.len() == MAX_EXPLANATION => return Outcome::Possible(None),
-                    // A vague set may forbid what was found although it takes part already.
+                    // It takes part already and forbids the path nevertheless: its set is vague
+                    // there, so that choosing it again would not help.
                     Some(at) if chosen.contains(&at) => return Outcome::Possible(None),
                     Some(at) => chosen.push(at),
                 }
@@ -159,6 +173,7 @@ fn explain(kept: &[Kept<'_>], next: &Kept<'_>) -> Outcome {
     }
 }
 
+/// The contradiction of `next` with `members`, with a path for each side where one is found.
 fn letter_contradiction(members: &[&Kept<'_>], next: &Kept<'_>) -> Contradiction {
     let path = |answer: Answer| match answer {
         Answer::Found(witness) => Some(witness),
@@ -189,7 +204,8 @@ pub fn sentence(invariant: &Invariant) -> String {
         .unwrap_or_default()
 }
 
-/// Statements with the same words and the opposite sense.
+/// Statements with the same words and the opposite sense. `all` come the strongest first. Linear:
+/// only statements with the same core are compared.
 fn of_wording(all: &[&Invariant]) -> Vec<Contradiction> {
     let mut kept: HashMap<String, Vec<(&Invariant, Polarity)>> = HashMap::new();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Filters of lists: a regular expression as the seeds ask, or fuzzy; `!` in front inverts.
+//! Filters of lists: a regular expression, or letters in order (fuzzy); `!` in front inverts.
 
 use fuzzy_matcher::{FuzzyMatcher, skim::SkimMatcherV2};
 use regex::{Regex, RegexBuilder};

@@ -1,9 +1,10 @@
-//! What a set of invariants says about itself besides contradictions: what is implied by
-//! another, cut by another, widened, dead, or said twice in other words (semantics section 4).
+//! What a set of invariants says about itself besides contradictions: which are implied by
+//! another, overlap, have no effect, can never match, or say the same in other words.
 //!
-//! Each answer is proven on the sets of paths. Most pairs are told apart by sample paths or by
-//! the beginnings of their patterns; only the rest is searched. What was found is kept, so that
-//! after one edit only the pairs of that invariant are looked at again.
+//! Each answer is proven on the sets of paths. Comparing all pairs is quadratic, so most pairs
+//! are decided by sample paths or by the beginnings of their patterns, and only the rest is
+//! searched. What was found is kept: after one edit only the pairs of that invariant are looked
+//! at again, which is linear.
 
 use std::{
     cmp::Reverse,
@@ -18,7 +19,8 @@ use super::{
 };
 use crate::model::{Invariant, InvariantId, Layer, LetterCheck};
 
-/// How many pairs that cut each other are told.
+/// How many overlapping pairs are listed. Among n invariants there may be n²/2 of them, and
+/// nobody reads more; the report says when there are more.
 pub const MAX_OVERLAPS: usize = 200;
 
 /// The kinds of finding.
@@ -33,7 +35,7 @@ pub enum Kind {
     Contradiction,
     /// Implied by another.
     Redundant,
-    /// Two sets that cut each other: what both allow is left.
+    /// Two sets that overlap without one holding the other: only what both allow may be edited.
     Overlap,
     /// It allows what a non-overridable global does not, without effect.
     Widens,
@@ -81,11 +83,13 @@ pub struct Finding {
     pub witnesses: Vec<Shown>,
 }
 
-/// Whether every path that `a` allows is allowed by `b`; `None` when it is not decided.
+/// Whether every path that `a` allows is allowed by `b`; `None` when it is not decided. The cheap
+/// questions come first: a known path that refutes it, then beginnings, then the search.
 pub fn is_contained(a: &PathSet, b: &PathSet) -> Option<bool> {
     if a.refutes_containment(b) {
         return Some(false);
     }
+    // For an `untouched` on the right: contained means that no path lies in both.
     if let Some(meets) = a.meets(b) {
         return Some(!meets);
     }
@@ -98,7 +102,7 @@ pub fn is_contained(a: &PathSet, b: &PathSet) -> Option<bool> {
 
 /// How an edit changes what may be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum Comparison {
     Equal,
     /// Less is allowed; a path that no longer is.
     Tighter(Witness),
@@ -109,29 +113,31 @@ pub enum Change {
     Undecided,
 }
 
-/// Compares what a check allowed and will allow; `None` stands for no check at all. A file of
-/// `tree` is preferred as a witness.
+/// Compares what a check allowed and what it will allow; `None` stands for no check, which allows
+/// everything. `tree` holds files relative to the project; one of them is preferred as a witness,
+/// since a person knows it.
 pub fn compare(
     before: Option<&LetterCheck>,
     after: Option<&LetterCheck>,
     surface: &Surface,
     tree: &[String],
-) -> Change {
+) -> Comparison {
     let all = LetterCheck::NoEditsOutside(vec!["**".into(), "/**".into()]);
     let set = |check: Option<&LetterCheck>| PathSet::of(check.unwrap_or(&all), surface);
     let (before, after) = (set(before), set(after));
     let lost = witness(&[(&before, true), (&after, false)], tree);
     let gained = witness(&[(&after, true), (&before, false)], tree);
     match (lost, gained) {
-        (Answer::None, Answer::None) => Change::Equal,
-        (Answer::Found(lost), Answer::None) => Change::Tighter(lost),
-        (Answer::None, Answer::Found(gained)) => Change::Looser(gained),
-        (Answer::Found(lost), Answer::Found(gained)) => Change::Incomparable(lost, gained),
-        _ => Change::Undecided,
+        (Answer::None, Answer::None) => Comparison::Equal,
+        (Answer::Found(lost), Answer::None) => Comparison::Tighter(lost),
+        (Answer::None, Answer::Found(gained)) => Comparison::Looser(gained),
+        (Answer::Found(lost), Answer::Found(gained)) => Comparison::Incomparable(lost, gained),
+        _ => Comparison::Undecided,
     }
 }
 
-/// A path that fulfils all terms: a file of the tree before an invented one.
+/// A path that fulfils all terms: a file of `tree` when one does, else the shortest one that the
+/// search finds.
 pub fn witness(terms: &[Term<'_>], tree: &[String]) -> Answer {
     let fits = |path: &&String| terms.iter().all(|(set, yes)| set.allows(path) == *yes);
     match tree.iter().find(fits) {
@@ -140,7 +146,10 @@ pub fn witness(terms: &[Term<'_>], tree: &[String]) -> Answer {
     }
 }
 
-/// An invariant in one state: its id, its strength, and its set by address.
+/// An invariant in one state: its id, its strength, and its set by address. An edit that changes
+/// any of these makes another slot, so that what is remembered of the old one cannot be taken for
+/// the new one. Equal sets are shared, so mostly the address stays when the check does; where it
+/// does not, the pairs are looked at once more.
 type Slot = (InvariantId, u8, usize);
 
 struct Entry<'a> {
@@ -149,21 +158,22 @@ struct Entry<'a> {
     set: Arc<PathSet>,
 }
 
-/// Two sets that cut each other: a path of the first alone, one of the second alone, one of both.
+/// Two overlapping sets: a path of the first alone, one of the second alone, one of both.
 type Cut = (String, String, String);
 
-/// Finds, and remembers for the next time.
+/// Finds, and remembers the answers for the next time, when most invariants are the same.
 #[derive(Default)]
 pub struct Finder {
     surface: Surface,
-    /// Keeps the addresses of the slots alive.
+    /// Keeps the sets of the slots alive: a freed address could be given to another set, and old
+    /// answers would count for that one.
     sets: HashMap<Slot, Arc<PathSet>>,
-    /// Who implies each one, if anybody does.
+    /// The strongest one that implies each; `None`: asked, and nobody does.
     implied: HashMap<Slot, Option<Slot>>,
     cuts: BTreeMap<(Slot, Slot), Cut>,
     undecided: HashSet<(Slot, Slot)>,
     order: Vec<Slot>,
-    /// More pairs cut each other than are told.
+    /// More pairs overlap than are listed.
     more: bool,
 }
 
@@ -176,8 +186,9 @@ impl Finder {
         }
     }
 
-    /// All findings among invariants that go together; contradictions are found by the merge.
-    /// `tree` holds the project's files, relative to it, when they are known.
+    /// All findings among invariants that are in force together, grouped by kind. Contradictions
+    /// are not among them: the merge finds those. `tree` holds the project's files, relative to
+    /// it; `None` when they are not known, and then nothing is said about files that are missing.
     pub fn findings(&mut self, invariants: &[&Invariant], tree: Option<&[String]>) -> Vec<Finding> {
         let mut sorted: Vec<&Invariant> = invariants.to_vec();
         sorted.sort_by_key(|i| by_strength(i));
@@ -204,7 +215,7 @@ impl Finder {
             })
             .collect();
         self.update(&entries);
-        let mut found = self.told(&entries, tree.unwrap_or(&[]));
+        let mut found = self.listed(&entries, tree.unwrap_or(&[]));
         for entry in &entries {
             found.extend(self.dead(entry, tree));
         }
@@ -235,8 +246,8 @@ impl Finder {
             .iter()
             .map(|at| match self.implied.get(&entries[*at].slot) {
                 None => (*at, all.clone()),
-                // Whoever lost the one that implied it is asked about those behind that one:
-                // those before are known not to.
+                // The one that implied it is gone. Those stronger than that one were asked before
+                // and did not imply it, so only the new ones and the weaker ones are asked.
                 Some(Some(by)) if gone(by) => {
                     let from = entries.partition_point(|e| order(&e.slot) < order(by));
                     let behind = (from..entries.len()).filter(|n| !added.contains(n));
@@ -256,7 +267,7 @@ impl Finder {
             let place = |s: &Slot| entries.iter().position(|e| e.slot == *s);
             let known = self.implied.get(&slot).copied().flatten();
             let known = known.filter(|by| now.contains(by));
-            // The strongest one is told.
+            // Entries come the strongest first: the smaller place is the stronger one.
             let best = match (known.as_ref().and_then(place), by) {
                 (Some(old), Some(new)) => Some(old.min(new)),
                 (old, new) => old.or(new),
@@ -268,6 +279,7 @@ impl Finder {
         self.order = entries.iter().map(|e| e.slot).collect();
     }
 
+    /// Finds the overlaps of pairs with a new member; the others are remembered.
     fn find_cuts(&mut self, entries: &[Entry<'_>], added: &[usize]) {
         let is_new: HashSet<usize> = added.iter().copied().collect();
         let edits: Vec<usize> = (0..entries.len())
@@ -297,7 +309,9 @@ impl Finder {
         }
     }
 
-    fn told(&self, entries: &[Entry<'_>], tree: &[String]) -> Vec<Finding> {
+    /// What is remembered, as findings. A pair is listed once, under the kind that matters most:
+    /// one that widens is not listed as redundant or overlapping as well.
+    fn listed(&self, entries: &[Entry<'_>], tree: &[String]) -> Vec<Finding> {
         let by_slot: HashMap<Slot, &Entry<'_>> = entries.iter().map(|e| (e.slot, e)).collect();
         let mut found = Vec::new();
         let mut widened: HashSet<(Slot, Slot)> = HashSet::new();
@@ -350,7 +364,7 @@ impl Finder {
             if widened.contains(&(a.slot, b.slot)) {
                 continue;
             }
-            // A file of the project before an invented path.
+            // The tree is asked anew each time: files come and go while the sets stay.
             let better = |terms: [Term<'_>; 2], path: &String| {
                 let fits = |file: &&String| terms.iter().all(|(set, yes)| set.allows(file) == *yes);
                 tree.iter().find(fits).unwrap_or(path).clone()
@@ -412,6 +426,7 @@ impl Finder {
             witnesses: Vec::new(),
         };
         let mut found = Vec::new();
+        // A pattern with a sample matches something; only the others are worth a search.
         if entry.set.samples().len() < check.patterns().len() {
             for pattern in check.patterns() {
                 let alone = LetterCheck::NoEditsOutside(vec![pattern.clone()]);
@@ -450,14 +465,16 @@ fn implied_sentence(other: &Entry<'_>, entry: &Entry<'_>) -> String {
     }
 }
 
-/// The strongest of `others` that implies `at`, and those of which it is not decided.
+/// The first of `others` (places in `entries`, ascending) that implies `at`, and those before it
+/// of which it is not decided.
 fn implier(entries: &[Entry<'_>], at: usize, others: &[usize]) -> (Option<usize>, Vec<usize>) {
     let own = &entries[at];
     let mut open = Vec::new();
     for other in others.iter().filter(|o| **o != at) {
         let by = &entries[*other];
         match is_contained(&by.set, &own.set) {
-            // Of two that say the same the stronger one stays.
+            // Two that say the same imply each other. Only the weaker one is redundant then, or a
+            // person who follows the advice would remove both.
             Some(true) if *other < at || is_contained(&own.set, &by.set) == Some(false) => {
                 return (Some(*other), open);
             }
@@ -468,7 +485,8 @@ fn implier(entries: &[Entry<'_>], at: usize, others: &[usize]) -> (Option<usize>
     (None, open)
 }
 
-/// How two sets cut each other; `None` when they do not, an error when it is not decided.
+/// How two sets overlap: a path of both and one of each alone. `None` when one holds the other or
+/// they have nothing in common, an error when it is not decided.
 fn cut(a: &PathSet, b: &PathSet) -> Option<Result<Cut, ()>> {
     let sample = |terms: &[Term<'_>]| {
         let all = a.samples().iter().chain(b.samples());
@@ -494,7 +512,8 @@ fn cut(a: &PathSet, b: &PathSet) -> Option<Result<Cut, ()>> {
     Some(Ok((only_a, only_b, both)))
 }
 
-/// Statements with the same words in another order or inflection, and the same sense.
+/// Statements with the same words in another order or inflection, and the same sense. Each is
+/// paired with the first of its words, so that ten alike are nine findings and not forty-five.
 fn similar(invariants: &[&Invariant]) -> Vec<Finding> {
     let mut seen: HashMap<Vec<String>, &Invariant> = HashMap::new();
     let mut found = Vec::new();
@@ -535,7 +554,8 @@ fn make_sets(letters: &[&Invariant], surface: &Surface) {
     });
 }
 
-/// Does each job, on all processors when there are many; the answers in the jobs' order.
+/// Does each job, on all processors when there are many (starting threads costs more than a few
+/// jobs). The answers come in the order of the jobs, so that the outcome does not depend on timing.
 fn in_parallel<J: Sync, A: Send>(jobs: &[J], work: impl Fn(&J) -> A + Sync) -> Vec<A> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     if jobs.len() < 64 || threads == 1 {

@@ -1,4 +1,4 @@
-//! Patterns over paths (semantics section 6).
+//! Patterns over paths.
 //!
 //! A pattern is anchored at the project root. `*` and `?` stay within a part of the path, `**`
 //! crosses parts, `[…]` is a class, `{a,b}` an alternation, `\` escapes. `folder/` means
@@ -10,46 +10,99 @@ use std::{collections::BTreeMap, path::Path};
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::model::hidden_char_name;
+use crate::model::{Problem, error_by_problem, hidden_char_name};
 
 /// What is wrong with a pattern, and where. Columns count characters from 1.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("pattern {pattern:?}, column {column}: {fault}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobError {
     pub pattern: String,
     pub column: usize,
     pub fault: GlobFault,
 }
 
+error_by_problem!(GlobError);
+
+impl GlobError {
+    /// What is wrong where, and what to write instead.
+    pub fn problem(&self) -> Problem {
+        let place = format!("pattern {:?}, column {}", self.pattern, self.column);
+        self.fault.problem().within(place)
+    }
+}
+
 /// The kinds of fault in a pattern.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GlobFault {
-    #[error("the pattern is empty; write a path such as `src/**`")]
     Empty,
-    #[error("`[` has no closing `]`; close it, or write `\\[` for the sign itself")]
     UnclosedClass,
-    #[error("`{{` has no closing `}}`; close it, or write `\\{{` for the sign itself")]
     UnclosedAlternation,
-    #[error("the range {0}-{1} in `[…]` runs backwards; swap its ends")]
     BackwardRange(char, char),
-    #[error("a backslash at the end escapes nothing; remove it or write `\\\\`")]
     DanglingEscape,
-    #[error("`{0}` is no part of a normalised path, so the pattern could never match; remove it")]
     ImpossiblePart(&'static str),
-    #[error("{0} cannot be seen; remove it")]
     Hidden(String),
-    #[error("alternations are nested deeper than {MAX_DEPTH}; write several patterns")]
     TooDeep,
-    #[error(
-        "the parameter {{{0}}} is not bound; bind it with `plan use --set {0}=VALUE`, or write `\\{{{0}}}` for a folder of that name"
-    )]
     UnboundParameter(String),
-    #[error("`~` needs a home folder, and none is known; write the path in full")]
     NoHome,
-    #[error("the pattern is too large to compile; write several smaller ones")]
     TooLarge,
 }
 
+error_by_problem!(GlobFault);
+
+impl GlobFault {
+    /// What is wrong, and what to write instead.
+    pub fn problem(&self) -> Problem {
+        let (what, hint) = match self {
+            Self::Empty => (
+                "the pattern is empty".to_owned(),
+                "write a path such as `src/**`".to_owned(),
+            ),
+            Self::UnclosedClass => (
+                "`[` has no closing `]`".into(),
+                "close it, or write `\\[` for the sign itself".into(),
+            ),
+            Self::UnclosedAlternation => (
+                "`{` has no closing `}`".into(),
+                "close it, or write `\\{` for the sign itself".into(),
+            ),
+            Self::BackwardRange(from, to) => (
+                format!("the range {from}-{to} in `[…]` runs backwards"),
+                "swap its ends".into(),
+            ),
+            Self::DanglingEscape => (
+                "a backslash at the end escapes nothing".into(),
+                "remove it or write `\\\\`".into(),
+            ),
+            Self::ImpossiblePart(part) => (
+                format!(
+                    "`{part}` is no part of a normalised path, so the pattern could never match"
+                ),
+                "remove it".into(),
+            ),
+            Self::Hidden(name) => (format!("{name} cannot be seen"), "remove it".into()),
+            Self::TooDeep => (
+                format!("alternations are nested deeper than {MAX_DEPTH}"),
+                "write several patterns".into(),
+            ),
+            Self::UnboundParameter(name) => (
+                format!("the parameter {{{name}}} is not bound"),
+                format!(
+                    "bind it with `plan use --set {name}=VALUE`, or write `\\{{{name}}}` for a folder of that name"
+                ),
+            ),
+            Self::NoHome => (
+                "`~` needs a home folder, and none is known".into(),
+                "write the path in full".into(),
+            ),
+            Self::TooLarge => (
+                "the pattern is too large to compile".into(),
+                "write several smaller ones".into(),
+            ),
+        };
+        Problem::new(what).hint(hint)
+    }
+}
+
+/// How deep alternations may nest: the parser calls itself for each level.
 const MAX_DEPTH: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,12 +124,15 @@ enum Token {
 /// A parsed pattern: where it is anchored and the expression that matches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
-    /// Matched against absolute paths instead of those relative to the project root.
+    /// It matches absolute paths; otherwise paths relative to the project root.
     pub absolute: bool,
-    /// Matches exactly the paths of the pattern; anchored at both ends.
+    /// Matches exactly the paths of the pattern; anchored at both ends. It ends with `\z`, which
+    /// callers replace to cover what lies below a path.
     pub regex: String,
-    /// The text before the first wildcard, for reasoning about folders.
+    /// The text before the first wildcard; every path that matches begins with it.
     pub literal_prefix: String,
+    /// Whether it has a wildcard: then more than its `literal_prefix` may match.
+    pub wild: bool,
     /// A path that matches, with `x` for what is left open.
     pub example: String,
 }
@@ -87,7 +143,8 @@ impl Glob {
     /// # Errors
     /// [`GlobError`] with the column of the first fault.
     pub fn parse(pattern: &str, home: Option<&Path>) -> Result<Self, GlobError> {
-        // Paths are compared in the composed form too.
+        // Paths are compared in the composed form, so the pattern is read in it: `é` is one
+        // letter, whether it was typed as one or as `e` and an accent.
         let chars: Vec<char> = pattern.nfc().collect();
         let fail = |column: usize, fault| GlobError {
             pattern: pattern.to_owned(),
@@ -130,13 +187,17 @@ impl Glob {
                 .map_err(|(at, fault)| fail(start + at + 1, fault))
         };
         let tokens = read(false)?;
-        let mut literal_prefix = prefix.clone();
-        literal_prefix.extend(tokens.iter().map_while(|t| match t {
+        let literal = |token: &Token| match token {
             Token::Literal(c) => Some(*c),
             _ => None,
-        }));
+        };
+        let mut literal_prefix = prefix.clone();
+        literal_prefix.extend(tokens.iter().map_while(literal));
+        let wild = !tokens.iter().all(|token| literal(token).is_some());
         let example = format!("{prefix}{}", example(&tokens));
         let mut readings = vec![expression(&tokens)];
+        // A folder may be called `[id]`. Matching both readings guards a little more than was
+        // meant, and never less.
         if body.iter().any(|c| matches!(c, '[' | '{')) {
             readings.push(expression(&read(true)?));
         }
@@ -148,6 +209,7 @@ impl Glob {
             absolute,
             regex,
             literal_prefix,
+            wild,
             example,
         })
     }
@@ -207,7 +269,8 @@ pub fn parameters(pattern: &str) -> Vec<(String, usize)> {
     found
 }
 
-/// Puts the values of `params` in place of the `{name}` parameters of a pattern.
+/// Puts the values of `params` in place of the `{name}` parameters of a pattern. Values go in as
+/// they are, so a value may hold wildcards.
 ///
 /// # Errors
 /// The first parameter without a value, with its column.
@@ -222,6 +285,7 @@ pub fn bind(pattern: &str, params: &BTreeMap<String, String>) -> Result<String, 
                 fault: GlobFault::UnboundParameter(name),
             });
         };
+        // Behind what was replaced before: a value that holds `{other}` is not replaced again.
         let sign = format!("{{{name}}}");
         if let Some((before, after)) = rest.split_once(&sign) {
             out.push_str(before);
@@ -233,7 +297,8 @@ pub fn bind(pattern: &str, params: &BTreeMap<String, String>) -> Result<String, 
     Ok(out)
 }
 
-/// Refuses the parts that no normalised path has.
+/// Refuses the parts that no normalised path has, since a pattern with one would guard nothing
+/// without a word. A leading `./` and one slash at each end are allowed.
 fn check_parts(chars: &[char]) -> Result<(), (usize, GlobFault)> {
     let mut start = 0;
     for end in 0..=chars.len() {
@@ -330,6 +395,7 @@ impl Parser<'_> {
         loop {
             let unclosed = (open, GlobFault::UnclosedClass);
             let mut c = self.peek(0).ok_or(unclosed.clone())?;
+            // As in a shell, a `]` right at the beginning stands for itself.
             if c == ']' && self.at > first {
                 self.at += 1;
                 return Ok(Token::Class { negated, ranges });
@@ -379,11 +445,15 @@ impl Parser<'_> {
     }
 }
 
-/// Bytes rather than characters, so that no file name escapes a wildcard by not being UTF-8.
+/// What `*` matches: any bytes but a slash. Bytes rather than characters, so that no file name
+/// escapes a wildcard by not being UTF-8.
 const PART_TEXT: &str = r"(?s-u:[^/])*";
+/// What `**` matches: any bytes, slashes too.
 const ANY_TEXT: &str = r"(?s-u:.)*";
+/// What `?` matches: one character, or one byte that belongs to none.
 const ONE_CHAR: &str = r"(?:[^/]|(?-u:[\x80-\xff]))";
 
+/// The regular expression of some tokens, without anchors.
 fn expression(tokens: &[Token]) -> String {
     let mut out = String::new();
     for token in tokens {
@@ -415,6 +485,7 @@ fn class_expression(negated: bool, ranges: &[(char, char)]) -> String {
             *from as u32, *to as u32
         ));
     }
+    // No class matches a slash, negated or not: it stays within its part of the path.
     if negated {
         format!("[^/{set}]")
     } else {
@@ -505,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_told_with_its_column() {
+    fn a_fault_is_reported_with_its_column() {
         for (pattern, column, part) in [
             ("", 1, "empty"),
             ("src/[x", 5, "no closing `]`"),
@@ -550,5 +621,9 @@ mod tests {
         assert_eq!(prefix("tests/data/*.json"), "tests/data/");
         assert_eq!(prefix("a/b.py"), "a/b.py");
         assert_eq!(prefix("**/x"), "");
+        // An example may be no longer than the prefix, and the pattern matches more nevertheless.
+        let wild = |p: &str| Glob::parse(p, None).unwrap().wild;
+        assert!(wild("a{,b}") && wild("a/**/") && wild("*"));
+        assert!(!wild("a/b.py") && !wild("a\\*"));
     }
 }

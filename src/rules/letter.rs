@@ -2,6 +2,11 @@
 //!
 //! All patterns of a plan are compiled into one automaton over relative paths and one over
 //! absolute paths, so that a check costs one pass over the path however many rules there are.
+//!
+//! For a folder of which anything may change, [`LetterSet::wild_in`] names all checks that might be
+//! broken there (an over-approximation: a look at the files decides). For a path of which only
+//! parts are known, [`LetterSet::near`] names those that these parts point at; it may miss some,
+//! which the look at the tree after the command finds.
 
 use std::{borrow::Cow, path::Path};
 
@@ -16,7 +21,7 @@ use crate::model::LetterCheck;
 pub struct PatternEnv<'a> {
     /// Stands for `~/`.
     pub home: Option<&'a Path>,
-    /// The project lies on a file system that does not tell upper from lower case.
+    /// The project lies on a file system where upper and lower case are the same.
     pub fold_case: bool,
 }
 
@@ -46,7 +51,8 @@ pub struct LetterSet {
 #[derive(Debug)]
 struct Compiled {
     untouched: bool,
-    /// For `untouched`: where it lies, to see it inside a folder.
+    /// For `untouched`: what is known of the guarded path without matching, to see whether a
+    /// folder that goes takes it along.
     guarded: Option<Guarded>,
 }
 
@@ -68,6 +74,8 @@ struct Patterns {
     owners: Vec<u32>,
 }
 
+/// How many patterns share one automaton. One for all would be the fastest to run, but it grows
+/// faster than the number of patterns; in portions the memory stays proportional.
 const SET_SIZE: usize = 256;
 
 impl LetterSet {
@@ -94,7 +102,7 @@ impl LetterSet {
                     regex.push_str(r"(?:/(?s-u:.)*)?\z");
                     guarded = Some(Guarded {
                         absolute: glob.absolute,
-                        wild: glob.literal_prefix != glob.example,
+                        wild: glob.wild,
                         prefix: glob.literal_prefix,
                         example: glob.example,
                     });
@@ -143,7 +151,9 @@ impl LetterSet {
         self.checks[index].untouched
     }
 
-    /// The indices of the checks that a change to `place` breaks, ascending.
+    /// The indices of the checks that a change to `place` breaks, ascending. Exact for the path
+    /// itself; with `subtree`, what patterns with wildcards guard below it is left to
+    /// [`LetterSet::wild_in`] and a look at the files.
     pub fn broken_by(&self, place: Place<'_>) -> Vec<usize> {
         let mut matched = vec![false; self.checks.len()];
         let relative = place.relative.map(composed);
@@ -152,6 +162,7 @@ impl LetterSet {
             self.relative.mark(relative, &mut matched);
         }
         self.absolute.mark(&absolute, &mut matched);
+        // Removing a folder above the project removes the project, even from a scratch folder.
         let takes_root = place.subtree && place.holds_root;
         let nobodys_business = place.scratch && place.relative.is_none() && !takes_root;
         self.checks
@@ -159,6 +170,8 @@ impl LetterSet {
             .zip(&matched)
             .enumerate()
             .filter(|(_, (check, matched))| match check.untouched {
+                // Named means guarded, in a scratch folder too; `no_edits_outside` does not reach
+                // there.
                 true => {
                     **matched
                         || (place.subtree
@@ -170,13 +183,16 @@ impl LetterSet {
             .collect()
     }
 
-    /// The `untouched` checks that a path might break of which only `texts` are known, with
-    /// gaps between them: absolute, the first text empty when the beginning is not known.
-    /// `root` is what relative patterns start from.
+    /// The `untouched` checks that a path of which only parts are known is close to, ascending.
+    /// `texts` are its known parts in order, with any text between them; the path is absolute, and
+    /// the first text is empty when its beginning is not known. `root` is the project's folder.
+    ///
+    /// A check is close when its example path fits the known parts. That is no proof either way:
+    /// a pattern with wildcards has other paths as well.
     pub fn near(&self, texts: &[String], root: &str) -> Vec<usize> {
         let parts: Vec<String> = texts.iter().map(|t| regex::escape(t)).collect();
         let Ok(regex) = Regex::new(&format!(r"\A(?s-u:{})\z", parts.join(".*"))) else {
-            // Too long to be asked about: it might be any.
+            // Too long for an expression: then it might be any of them.
             return (0..self.len()).filter(|i| self.is_untouched(*i)).collect();
         };
         let might = |guarded: &Guarded| {
@@ -194,8 +210,10 @@ impl LetterSet {
             .collect()
     }
 
-    /// The `untouched` checks with wildcards that may match something in the folder `relative`
-    /// to the root, empty for the root itself; only a look at its files can tell.
+    /// The `untouched` checks with wildcards that may match something in a folder: only a look at
+    /// its files can say. `relative` is the folder's path from the root, empty for the root
+    /// itself. Decided by the text before the first wildcard: it lies in the folder, or the folder
+    /// lies in what it begins.
     pub fn wild_in(&self, relative: &str) -> Vec<usize> {
         let may = |guarded: &Guarded| {
             let prefix = guarded.prefix.as_str();
@@ -243,10 +261,13 @@ impl Compiled {
         };
         let folder = match guarded.absolute {
             true => Some(absolute),
-            // What a pattern guards is looked for, file by file.
+            // All that is spelled out lies in the project, which goes. What a wildcard guards is
+            // looked for file by file, since there may be none.
             false if takes_root => return !guarded.wild,
             false => relative,
         };
+        // The text before a wildcard is enough: `tests/unit/*.py` lies in `tests` whatever the
+        // star stands for. The slash keeps `test` from holding `tests`.
         folder.is_some_and(|folder| {
             guarded
                 .prefix
@@ -261,6 +282,8 @@ impl Patterns {
     fn build(list: Vec<(String, u32)>, fold_case: bool) -> Result<Self, usize> {
         let mut sets = Vec::new();
         for chunk in list.chunks(SET_SIZE) {
+            // Each pattern compiled alone before, within the library's own limit. The greater
+            // limits are for a whole portion; the second bounds what matching may cache.
             let set = RegexSetBuilder::new(chunk.iter().map(|(regex, _)| regex))
                 .case_insensitive(fold_case)
                 .size_limit(256 << 20)

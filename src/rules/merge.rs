@@ -1,4 +1,9 @@
-//! The merge: which of several copies of an invariant is in force (semantics section 3).
+//! The merge: which of several copies of an invariant is in force.
+//!
+//! Copies are invariants with the same key. Of these a non-overridable global wins; else the copy
+//! of the strongest scope (plan, action, project, global); else one that was attached directly
+//! over one that `plan use` copied from an action; else the older one. Then invariants that
+//! contradict each other are settled by the same strength.
 
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
@@ -31,7 +36,9 @@ pub struct Merged {
     pub unresolved: Vec<Contradiction>,
 }
 
-/// Merges what was collected for one plan. Input order does not matter.
+/// Merges what was collected for one plan: what is in force, what is displaced and by what, and
+/// what contradicts each other. Input order does not matter. Linear in the number of invariants,
+/// but for the proofs of contradictions.
 pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
     let mut winners: HashMap<&Key, &Arc<Keyed>> = HashMap::with_capacity(collected.len());
     for candidate in collected {
@@ -45,6 +52,7 @@ pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
             .or_insert(candidate);
     }
     let mut merged = Merged::default();
+    // A second pass, since the last candidate of a key may be its winner.
     for candidate in collected {
         let winner = winners[&candidate.key];
         if winner.invariant.id == candidate.invariant.id {
@@ -69,9 +77,14 @@ pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
 }
 
 /// Of two that contradict each other the weaker is overridden; equal ones stay unresolved.
+///
+/// It comes after the copies are merged: a copy that is displaced cannot contradict anything.
 fn settle(merged: &mut Merged) {
+    // Only an error blocks an edit, so that two warnings leave everything to be edited.
     let errors = merged.effective.iter().map(|k| &k.invariant);
     let errors = errors.filter(|i| i.severity == Severity::Error);
+    // A plan may have several directories, so the merge does not know where its project lies.
+    // Absolute patterns are vague then, and prove no contradiction.
     let found = contradictions(errors, &Surface::unknown());
     for contradiction in found {
         if contradiction.unresolved {
@@ -79,6 +92,7 @@ fn settle(merged: &mut Merged) {
             continue;
         }
         let place = |id| merged.effective.iter().position(|k| k.invariant.id == id);
+        // Several may explain it together; the record names the strongest.
         let strongest = contradiction.stronger.first().copied();
         let (Some(weaker), Some(stronger)) =
             (place(contradiction.weaker), strongest.and_then(place))
@@ -96,7 +110,9 @@ fn settle(merged: &mut Merged) {
     }
 }
 
-/// A greater value wins: a locked global, then rank, then a direct copy, then age.
+/// A greater value wins: a non-overridable global, then rank, then a direct copy over a promoted
+/// one, then age. The id makes it a total order, so that two copies never tie and the input order
+/// cannot decide.
 fn strength(invariant: &Invariant) -> impl Ord + use<> {
     let promoted = matches!(invariant.origin, Origin::PromotedFrom(_));
     (
@@ -107,7 +123,8 @@ fn strength(invariant: &Invariant) -> impl Ord + use<> {
     )
 }
 
-/// The order of the effective set: by rank, highest first, and within a scope by age.
+/// The order in which an effective set is listed: by rank, highest first, and within a scope by
+/// age. It is not the order of strength: a non-overridable global wins and is listed last.
 pub fn listing_order(invariant: &Invariant) -> impl Ord + use<> {
     (Reverse(invariant.scope.kind().rank()), invariant.id)
 }
@@ -128,7 +145,8 @@ fn rationale(winner: &Invariant, loser: &Invariant) -> String {
 }
 
 impl Shadow {
-    /// The record that reconciliation keeps of it.
+    /// The conflict record that a reconciliation reports of it: both ids, both scopes, and a
+    /// sentence on who took precedence.
     pub fn record(&self) -> ConflictRecord {
         let (winner, loser) = (&self.winner.invariant, &self.loser.invariant);
         let (high, low) = (winner.scope.kind(), loser.scope.kind());
@@ -197,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_example_of_the_reference_seed() {
+    fn a_worked_example_over_three_scopes() {
         let merged = run(vec![
             invariant(1, Scope::Global, "Never delete production data"),
             invariant(2, Scope::Global, "Log all changes"),

@@ -1,4 +1,6 @@
-//! The key under which invariants count as the same (semantics section 3).
+//! The key under which invariants count as the same. For a letter invariant that is its check;
+//! its text does not matter. For the others it is the text apart from case, white space and
+//! compatibility forms.
 
 use std::sync::Arc;
 

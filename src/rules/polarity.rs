@@ -1,6 +1,7 @@
 //! The sense of a statement in English: what it is about, and whether it asks for that or
 //! forbids it. By a table of modals and negations; wording that the table does not know has no
-//! sense, so that nothing is found rather than something wrong.
+//! sense. A contradiction that is missed costs nothing, and one that is wrong blocks a plan, so
+//! every doubt is decided for "no sense".
 
 /// What a statement does with its core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,7 +15,8 @@ pub enum Polarity {
 }
 
 impl Polarity {
-    /// Whether both cannot hold at once.
+    /// Whether both cannot hold at once: one forbids, and the other requires or permits. What is
+    /// required may also be permitted.
     pub fn opposes(self, other: Self) -> bool {
         (self == Self::Forbidden) != (other == Self::Forbidden)
     }
@@ -28,7 +30,9 @@ pub struct Statement {
     pub polarity: Polarity,
 }
 
-/// Signs of a prohibition, longest first where one begins another.
+/// Signs of a prohibition. The first that fits counts, so a longer one stands before a shorter one
+/// that begins it. This table is asked before the others, which hold the beginnings of some of its
+/// signs (`must` of `must not`).
 const FORBIDS: [&[&str]; 26] = [
     &["is", "not", "allowed", "to"],
     &["are", "not", "allowed", "to"],
@@ -81,19 +85,20 @@ const REQUIRES: [&[&str]; 9] = [
     &["do"],
 ];
 
-/// Words that turn the sense and are in no table above: two of them, or one beside a sign, and
-/// nobody knows.
+/// Words that may turn the sense or limit it. One that is left beside the sign of a statement makes
+/// its sense unknown.
 const TURNS: [&str; 16] = [
     "not", "no", "never", "none", "nothing", "without", "unless", "except", "neither", "nor",
     "only", "if", "until", "but", "or", "either",
 ];
 
-/// Words that carry nothing.
+/// Words that carry no meaning of their own, left out of what is compared.
 const EMPTY: [&str; 12] = [
     "a", "an", "the", "be", "is", "are", "been", "being", "please", "to", "we", "you",
 ];
 
-/// Takes a statement apart; `None` where its sense is not sure.
+/// Takes a statement apart; `None` where its sense is not certain, or where fewer than two words
+/// are left to say what it is about.
 pub fn statement(text: &str) -> Option<Statement> {
     let lower = super::normalise::normalise_text(text);
     let spaced: String = lower
@@ -104,7 +109,7 @@ pub fn statement(text: &str) -> Option<Statement> {
             c => c,
         })
         .collect();
-    // A dot inside a name stays, as in `Cargo.lock`.
+    // A dot inside a name stays, as in `Cargo.lock`; then marks are cut from the ends of words only.
     let words: Vec<&str> = match lower.split_whitespace().any(inner_dot) {
         true => lower
             .split_whitespace()
@@ -134,7 +139,8 @@ fn inner_dot(word: &str) -> bool {
     word.trim_matches('.').contains('.')
 }
 
-/// The sense and the words without its sign. Exactly one sign counts.
+/// The sense and the words without its sign. `None` for two signs: "must never be forbidden" turns
+/// twice, and this does not count along.
 fn sense<'a>(words: &[&'a str]) -> Option<(Polarity, Vec<&'a str>)> {
     let tables: [(&[&[&str]], Polarity); 3] = [
         (&FORBIDS, Polarity::Forbidden),
@@ -167,9 +173,12 @@ fn sense<'a>(words: &[&'a str]) -> Option<(Polarity, Vec<&'a str>)> {
     })
 }
 
-/// A word without its inflection, roughly: the same for `log`, `logs`, `logged` and `logging`.
+/// A word without its inflection, roughly: the same for `log`, `logs`, `logged` and `logging`. It
+/// need not be a word; it is only compared with other stems. Words with capitals, digits or signs
+/// are names and stay as they are.
 pub fn stem(word: &str) -> String {
     let plain = |w: &str| w.chars().all(|c| c.is_ascii_lowercase());
+    // Short words (`is`, `bus`) lose more than an ending.
     if !plain(word) || word.len() < 4 {
         return word.to_owned();
     }
@@ -186,6 +195,7 @@ pub fn stem(word: &str) -> String {
         None => word.to_owned(),
     };
     let bytes = out.as_bytes();
+    // `logg` of `logged` is `log`; `pass` and `call` are doubled by themselves.
     let doubled = bytes.len() > 3
         && bytes[bytes.len() - 1] == bytes[bytes.len() - 2]
         && cut.is_some_and(|(_, end)| matches!(end, "ing" | "ed"))
@@ -193,13 +203,14 @@ pub fn stem(word: &str) -> String {
     if doubled {
         out.pop();
     }
+    // `change` and `chang` of `changing` meet without the e.
     if out.len() > 3 && out.ends_with('e') {
         out.pop();
     }
     out
 }
 
-/// The words that carry a text, each once and in no order: what near-duplicates share.
+/// The stems of the words that carry a text, each once and sorted: what near-duplicates share.
 pub fn content_words(text: &str) -> Vec<String> {
     let lower = super::normalise::normalise_text(text);
     let mut words: Vec<String> = lower

@@ -16,7 +16,7 @@ use crate::app::{
     Model, Pane,
     action::{Action, TABLE},
     layout::{self, MIN, Parts},
-    model::Link,
+    model::EngineLink,
     stream::Tone,
 };
 
@@ -62,9 +62,9 @@ fn title(model: &Model, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let mut right: Vec<(String, ratatui::style::Style)> = Vec::new();
     let live = theme.glyphs.live;
     right.push(match model.link {
-        Link::Live { hosting: true } => (format!("{live} live"), theme.good),
-        Link::Live { hosting: false } => (format!("{live} live (shared)"), theme.good),
-        Link::Lost => (format!("{} no engine", theme.glyphs.bad), theme.bad),
+        EngineLink::Live { hosting: true } => (format!("{live} live"), theme.good),
+        EngineLink::Live { hosting: false } => (format!("{live} live (shared)"), theme.good),
+        EngineLink::Lost => (format!("{} no engine", theme.glyphs.bad), theme.bad),
     });
     if running > 0 {
         let word = if running == 1 { "run" } else { "runs" };

@@ -1,5 +1,9 @@
 //! The loop of the terminal program: signals, keys, the engine's events and the next frame, in
 //! this order. Nothing ticks while nothing happens.
+//!
+//! One task owns the model and the terminal; everything that takes time (asking the engine,
+//! counting files) runs beside it and comes back as a message. So the model needs no lock, and a
+//! slow engine never holds a key up.
 
 use std::{
     io::{self, IsTerminal},
@@ -43,10 +47,11 @@ use crate::{
 /// At most one frame in this time.
 const FRAME: Duration = Duration::from_millis(16);
 
-/// With reduced motion, unless a key was pressed.
+/// The same with reduced motion, unless a key was pressed: a person's own keys show at once.
 const CALM_FRAME: Duration = Duration::from_millis(500);
 
-/// How many waiting events are taken before the next frame.
+/// How many waiting events are taken before the next frame, so that a flood of events cannot keep
+/// the screen from being drawn.
 const DRAIN: usize = 4096;
 
 /// How long the loop may take to end after the terminal has vanished.
@@ -59,7 +64,7 @@ pub struct Options {
     pub cwd: PathBuf,
     /// Nothing may be changed from here.
     pub read_only: bool,
-    /// Sentences for the title line, as the demo tells them.
+    /// Sentences of the demo, shown over all panes.
     pub notices: Option<mpsc::Receiver<String>>,
 }
 
@@ -86,13 +91,14 @@ pub async fn run(mut options: Options) -> Result<(), UiError> {
     }
     let config = Config::load(&options.locations.config)?;
     let look = look::load(&options.locations.config)
-        .map_err(|fault| EngineError::Failed(format!("{fault}; mend it, or remove the line")))?;
+        .map_err(|fault| EngineError::failed(fault).hint("mend it, or remove the line"))?;
     let mut link = Link::start(options.locations.clone(), config);
-    // What is wrong with the store is told on the plain terminal.
+    // Before the screen is entered: what is wrong with the store must stay readable on the plain
+    // terminal.
     let first = match link.events.recv().await {
         Some(LinkEvent::Failed(error)) => return Err(error.into()),
         Some(event) => event,
-        None => return Err(EngineError::Failed("the engine ended at once".into()).into()),
+        None => return Err(EngineError::failed("the engine ended at once").into()),
     };
     let result = on_terminal(&mut options, &mut link, first, look).await;
     // The terminal is given back before the last writes are waited for.
@@ -117,7 +123,7 @@ struct Screen {
     /// A key was pressed since the last frame.
     pressed: bool,
     /// What the terminal's title says.
-    told: Option<String>,
+    title: Option<String>,
     root: PathBuf,
 }
 
@@ -129,6 +135,7 @@ async fn on_terminal(
 ) -> Result<(), UiError> {
     terminal::install_panic_hook(&options.locations.logs);
     let guard = Guard::enter(settings.ui.mouse)?;
+    // Unbounded, and still small: each message answers something that this loop asked.
     let (answers, mut answered) = mpsc::unbounded_channel();
     let home = Some(options.locations.home.clone());
     let root = project_root(&options.cwd);
@@ -145,7 +152,7 @@ async fn on_terminal(
         suspend: false,
         external: None,
         pressed: true,
-        told: None,
+        title: None,
         root: root.clone(),
     };
     screen.model.read_only = options.read_only;
@@ -172,6 +179,7 @@ async fn on_terminal(
     while !screen.quit {
         let until_frame = screen.until_frame();
         tokio::select! {
+            // In order: an end first, then the person's keys, then events, however many come.
             biased;
             _ = vanished.recv() => break,
             _ = hangup.recv() => break,
@@ -196,6 +204,7 @@ async fn on_terminal(
                 screen.model.notice = Some(notice);
                 screen.dirty = true;
             },
+            // Without something to draw there is no timer, and the process sleeps.
             () = tokio::time::sleep(until_frame), if screen.dirty => {}
         }
         // What waits is taken before the next frame, so that a flood costs few frames.
@@ -211,7 +220,7 @@ async fn on_terminal(
             }
         }
         if std::mem::take(&mut screen.suspend) {
-            // An event stream that is alive would read the shell's keys.
+            // An event stream that is alive would read keys that are meant for the shell.
             input.stop().await;
             screen.suspend_until_continued()?;
             input = Input::start();
@@ -228,8 +237,8 @@ async fn on_terminal(
     Ok(())
 }
 
-/// The terminal's events through a channel: an event stream must not be polled in passing, or
-/// it forgets whom to wake.
+/// The terminal's events through a channel. The loop also takes events without waiting, and an
+/// event stream that is polled that way forgets whom to wake; a channel does not.
 struct Input {
     events: mpsc::Receiver<io::Result<TerminalEvent>>,
     task: JoinHandle<()>,
@@ -297,7 +306,7 @@ async fn to<R: Request>(
 }
 
 fn no_engine() -> EngineError {
-    EngineError::Busy("there is no engine just now; try again in a moment".into())
+    EngineError::busy("there is no engine just now").hint("try again in a moment")
 }
 
 impl Screen {
@@ -355,6 +364,7 @@ impl Screen {
                 Effect::External(text) => self.external = Some(text),
                 Effect::Copy(text) => {
                     let how = clipboard::copy(&text);
+                    // It has no effects of its own.
                     update(&mut self.model, Msg::Copied(how));
                 }
                 Effect::Count(patterns) => self.count(patterns),
@@ -397,7 +407,8 @@ impl Screen {
         });
     }
 
-    /// The person's own editor has the terminal until it ends. The engine goes on.
+    /// The person's own editor has the terminal until it ends. The loop stands still meanwhile; an
+    /// engine hosted here goes on, since it has its own thread.
     fn hand_over(&mut self, text: &str) -> io::Result<()> {
         self.guard.leave();
         let edited = external::edit(text);
@@ -411,13 +422,14 @@ impl Screen {
                 ));
             }
         }
+        // It may have been resized meanwhile, and the event went to the editor.
         let size = crossterm::terminal::size()?;
         self.take(Msg::Resize(size.0, size.1));
         Ok(())
     }
 
-    /// What needs a person, in the terminal's own title.
-    fn tell_title(&mut self) -> io::Result<()> {
+    /// Shows in the terminal's own title how many things need a person.
+    fn set_title(&mut self) -> io::Result<()> {
         if !self.model.settings.ui.title {
             return Ok(());
         }
@@ -425,9 +437,9 @@ impl Screen {
             0 => "invar".to_owned(),
             count => format!("invar: {count} need you"),
         };
-        if self.told.as_ref() != Some(&text) {
+        if self.title.as_ref() != Some(&text) {
             execute!(io::stdout(), crossterm::terminal::SetTitle(&text))?;
-            self.told = Some(text);
+            self.title = Some(text);
         }
         Ok(())
     }
@@ -453,6 +465,7 @@ impl Screen {
         fault::point("draw");
         self.model.prepare();
         let (model, theme) = (&self.model, &self.theme);
+        // Terminals that know it show the frame as a whole, and never half of it.
         execute!(io::stdout(), BeginSynchronizedUpdate)?;
         // Not `Terminal::draw`: it hides the cursor anew with every frame, and terminals flicker.
         let terminal = &mut self.guard.terminal;
@@ -462,7 +475,7 @@ impl Screen {
         terminal.swap_buffers();
         io::Write::flush(terminal.backend_mut())?;
         execute!(io::stdout(), EndSynchronizedUpdate)?;
-        self.tell_title()?;
+        self.set_title()?;
         self.dirty = false;
         self.pressed = false;
         self.last_frame = Some(Instant::now());
@@ -472,7 +485,9 @@ impl Screen {
     /// Ctrl-Z: the shell has the terminal until it continues this process. The engine goes on.
     fn suspend_until_continued(&mut self) -> io::Result<()> {
         self.guard.leave();
+        // The call returns when the shell continues this process.
         let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        // The terminal is ours again, whether or not the process could be stopped.
         self.guard.reenter(self.model.settings.ui.mouse)?;
         stopped.map_err(io::Error::from)?;
         let size = crossterm::terminal::size()?;
@@ -481,9 +496,9 @@ impl Screen {
     }
 }
 
-/// Tells when the terminal vanishes: a thread that waits for its hang-up and for nothing else,
-/// since the event reader would spin on it for ever. It ends the process itself when the loop
-/// does not.
+/// Receives one message when the terminal vanishes. A thread of its own waits for the hang-up and
+/// for nothing else, since the event reader would spin on a dead terminal for ever. When the loop
+/// does not end within [`GRACE`] the thread ends the process itself.
 fn watch_terminal() -> mpsc::Receiver<()> {
     let (sender, receiver) = mpsc::channel(1);
     let _ = std::thread::Builder::new()

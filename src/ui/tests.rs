@@ -342,7 +342,10 @@ fn the_help_is_what_the_keys_do() {
     let mut model = breached((120, 80));
     let text = "[keys]\nzoom = [\"x\"]\nquit = []\n";
     let settings = crate::app::settings::Settings::parse(text, std::path::Path::new("c.toml"));
-    update(&mut model, Msg::Settings(settings.map(Box::new)));
+    update(
+        &mut model,
+        Msg::Settings(settings.map(Box::new).map_err(|e| e.to_string())),
+    );
     press(&mut model, "?");
     let shown = screen(&mut model);
     for description in crate::app::action::TABLE {
@@ -413,7 +416,7 @@ proptest! {
         }
         update(&mut model, Msg::Resize(then.0, then.1));
         buffer(&mut model, &Theme::monochrome());
-        // The terminal may be smaller than the last size that was told.
+        // The terminal may be smaller than the last size that it reported.
         let mut small = Buffer::empty(Rect::new(0, 0, then.0 / 2, then.1 / 2));
         draw(&model, &Theme::colours(), &mut small);
     }

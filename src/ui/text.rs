@@ -18,7 +18,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     visible(text)
 }
 
-/// `text` cut to `width` cells; what is cut off is told by `…`.
+/// `text` cut to `width` cells; `…` at the end shows that something was cut off.
 pub fn fit(text: &str, width: usize) -> Cow<'_, str> {
     let text = line(text);
     if text.width() <= width {

@@ -1,4 +1,4 @@
-//! Tells when the configuration may have changed.
+//! Notices when the configuration may have changed.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ impl Watch {
         let (sender, changed) = mpsc::channel(1);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.map_or(true, |e| !e.kind.is_access()) {
-                // One that waits already tells the same.
+                // A full channel holds one that says the same.
                 let _ = sender.try_send(());
             }
         });

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::{
     ask::{Answered, Ask},
     keymap::Key,
-    model::{Effect, Link, Model, Msg, Pane},
+    model::{Effect, EngineLink, Model, Msg, Pane},
     overlay::Overlay,
     tree::Node,
     update,
@@ -212,7 +212,7 @@ fn adding_goes_through_the_editor_to_the_engine() {
         "the selected scope comes first"
     );
     assert!(press(&mut m, "ctrl-s").is_empty(), "not sent twice");
-    let refused = EngineError::Invalid("no".into());
+    let refused = EngineError::invalid("no");
     answer(&mut m, Answered::Add(Err(refused)));
     let Some(Overlay::Editor(editor)) = m.overlays.last() else {
         panic!()
@@ -567,7 +567,7 @@ fn quitting_asks_only_while_agents_run_through_this_process() {
     assert_eq!(m.running(), 1);
     assert!(press(&mut m, "q").is_empty());
     assert_eq!(press(&mut m, "y"), [Effect::Quit]);
-    m.link = Link::Live { hosting: false };
+    m.link = EngineLink::Live { hosting: false };
     m.overlays.clear();
     assert_eq!(press(&mut m, "q"), [Effect::Quit]);
     assert_eq!(

@@ -11,7 +11,7 @@ use crate::{
         action::{Action, next_transition},
         ask::Ask,
         editor::Editor,
-        model::{Effect, Link, Model, Pane},
+        model::{Effect, EngineLink, Model, Pane},
         overlay::{Confirm, Confirmed, Overlay},
         palette::Palette,
         resolver::Resolver,
@@ -33,8 +33,10 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     }
     match action {
         Action::Quit => {
+            // Agents stay guarded without this program, but slower: worth a question only when
+            // this process hosts the engine they use.
             let running = model.running();
-            let hosting = model.link == Link::Live { hosting: true };
+            let hosting = model.link == EngineLink::Live { hosting: true };
             if running == 0 || !hosting {
                 return vec![Effect::Quit];
             }
@@ -175,6 +177,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::HalfPageDown => move_by(model, (page(model) / 2).max(1)),
         Action::First => move_by(model, isize::MIN / 2),
         Action::Last => {
+            // The last row is where the stream follows again.
             if model.focus == Pane::Breaches {
                 model.stream.paused_at = None;
             }
@@ -247,6 +250,7 @@ pub(super) fn fold(model: &mut Model, closed: bool) {
     };
     if closed {
         model.folded.insert(kind);
+        // The selected row may be one that is hidden now.
         model.scopes.selected = Some(Node::Heading(kind));
     } else {
         model.folded.remove(&kind);
@@ -254,6 +258,7 @@ pub(super) fn fold(model: &mut Model, closed: bool) {
     model.stale.tree = true;
 }
 
+/// Leaves one thing at a time: the filter, then the zoom, then the paused stream.
 pub(super) fn back(model: &mut Model) {
     if let Some(filter) = filter_field(model).filter(|f| f.is_active()) {
         filter.clear();
@@ -265,8 +270,8 @@ pub(super) fn back(model: &mut Model) {
     }
 }
 
-/// The number of the change that the person sees as the last one. Why there is none is the
-/// engine's to say.
+/// The number of the change that the person sees as the last one; the engine refuses when another
+/// one came meanwhile. `None` when there is none: the engine then says why.
 fn number_of(group: Option<Result<Group<'_>, &JournalEntry>>) -> Option<u64> {
     let group = group?.ok()?;
     group.first().map(|entry| entry.number)

@@ -24,6 +24,7 @@ pub(super) fn take_snapshot(model: &mut Model, mut snapshot: Snapshot) {
     model.judge_bounds = snapshot.judge_bounds;
     let first = !std::mem::replace(&mut model.started, true);
     model.state = State::from_snapshot(snapshot);
+    // The stream survives a new state: only events that it does not have yet are added.
     let seen = model.stream.rows.back().map_or(0, |r| r.seq);
     let recent: Vec<Event> = model
         .state
@@ -113,6 +114,7 @@ pub(super) fn on_edited(model: &mut Model, text: Option<String>) {
 }
 
 pub(super) fn on_event(model: &mut Model, event: Arc<Event>) -> Vec<Effect> {
+    // Counting goes over all plans, so it is done only for those who want the bell.
     let before = if model.settings.ui.bell {
         model.needing()
     } else {
@@ -125,14 +127,19 @@ pub(super) fn on_event(model: &mut Model, event: Arc<Event>) -> Vec<Effect> {
     effects
 }
 
+/// Takes an event into the mirror. Numbers have no gaps, so the mirror is the engine's state
+/// exactly when each event follows the one before.
 fn take_event(model: &mut Model, event: Arc<Event>) -> Vec<Effect> {
+    // A new state was asked for. Its number is not known yet, so events wait until it is here.
     if let Some(held) = &mut model.held {
         held.push(event);
         return Vec::new();
     }
+    // The snapshot of a new engine may hold what comes again as an event.
     if event.seq <= model.state.seq {
         return Vec::new();
     }
+    // Something is missing: applying this one would make a state that never was.
     if event.seq != model.state.seq + 1 {
         let effects = resync(model);
         if let Some(held) = &mut model.held {
@@ -166,6 +173,7 @@ pub(super) fn apply(model: &mut Model, event: &Event) {
                 .as_ref()
                 .is_none_or(|p| *p == plan.project);
             if model.follows_plans && ours {
+                // The row must be in the tree before it can be selected.
                 model.settle();
                 model.scopes.selected = Some(Node::Plan(plan.id));
             }
@@ -174,6 +182,7 @@ pub(super) fn apply(model: &mut Model, event: &Event) {
             model.stale.tree = true;
             model.stale.effective = true;
         }
+        // The strikes of an attempt are shown beside its invariants.
         EventKind::Attempted { .. } => model.stale.effective = true,
         _ => {}
     }
@@ -193,6 +202,8 @@ pub(super) fn on_answer(model: &mut Model, answer: Answered) {
         Answered::Resync(Ok(snapshot)) => {
             let held = model.held.take().unwrap_or_default();
             take_snapshot(model, *snapshot);
+            // Those that the snapshot holds already are passed over. A gap behind it is found by
+            // the next event.
             for event in held {
                 if event.seq == model.state.seq + 1 {
                     apply(model, &event);

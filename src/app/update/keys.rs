@@ -24,6 +24,7 @@ use crate::{
 
 pub(super) fn on_key(model: &mut Model, event: crossterm::event::KeyEvent) -> Vec<Effect> {
     let key = Key::from(event);
+    // Before everything else: a person must be able to leave from any view.
     if key.ctrl && key.code == KeyCode::Char('c') {
         return vec![Effect::Quit];
     }
@@ -139,6 +140,7 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
                 editor.take_letter_form();
             }
             let save = key.ctrl && key.code == KeyCode::Char('s');
+            // A second press while a save is on its way would add the invariant twice.
             if save && !editor.saving {
                 return match editor.save() {
                     Ok(ask) => {
@@ -166,9 +168,11 @@ pub(super) fn overlay_key(model: &mut Model, event: crossterm::event::KeyEvent) 
                 KeyCode::Esc => {
                     model.overlays.pop();
                 }
+                // It was taken above, and is no key of the text field.
                 KeyCode::Char('l') if key.ctrl => {}
                 _ => editor.key(event),
             }
+            // Counting walks the project, so it is asked for only when the patterns are others.
             let counted = model.counted.as_ref().map(|c| &c.patterns);
             match model.overlays.last() {
                 Some(Overlay::Editor(editor)) => match editor.countable() {
@@ -242,6 +246,7 @@ pub(super) fn confirmed(model: &mut Model) -> Vec<Effect> {
         Confirmed::Cancel(id) => perform("cancelled", PlanCancel { plan: plan_ref(id) }),
         Confirmed::Resume(id) => perform("resumed", PlanResume { plan: plan_ref(id) }),
         Confirmed::DiscardEdit => {
+            // The editor below the question.
             model.overlays.pop();
             Vec::new()
         }

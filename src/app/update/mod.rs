@@ -1,4 +1,9 @@
 //! `update`: the one place where the model changes.
+//!
+//! Rows of the lists are built from the state only when they are needed. A message marks them
+//! stale; [`Model::settle`] builds them. Whatever moves by rows (a key, the mouse) must see rows
+//! of the present state, so these settle before and after; an event only marks, so that a flood
+//! of events costs one rebuild in each frame.
 
 mod acts;
 mod events;
@@ -11,7 +16,7 @@ use crossterm::event::KeyEventKind;
 
 use super::{
     layout,
-    model::{Effect, Link, Model, Msg},
+    model::{Effect, EngineLink, Model, Msg},
     stream::Tone,
 };
 use acts::act;
@@ -38,6 +43,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             keep_in_window(model);
             effects
         }
+        // Text and never keys: a pasted `q` must not quit.
         Msg::Paste(text) => {
             on_paste(model, &text);
             Vec::new()
@@ -56,12 +62,12 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Up { snapshot, hosting } => {
-            model.link = Link::Live { hosting };
+            model.link = EngineLink::Live { hosting };
             take_snapshot(model, *snapshot);
             Vec::new()
         }
         Msg::Down => {
-            model.link = Link::Lost;
+            model.link = EngineLink::Lost;
             Vec::new()
         }
         Msg::Event(event) => on_event(model, event),
@@ -96,8 +102,8 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
 }
 
 impl Model {
-    /// Builds anew what has changed and keeps every selected row in its window; the last step
-    /// before drawing.
+    /// Rebuilds stale rows and keeps every selected row in its window; the last step before
+    /// drawing.
     pub fn prepare(&mut self) {
         self.settle();
         keep_in_window(self);

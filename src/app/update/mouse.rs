@@ -14,7 +14,8 @@ use crate::app::{
 
 pub(super) fn on_mouse(model: &mut Model, event: MouseEvent) {
     if !model.overlays.is_empty() {
-        // The wheel is the arrow keys there; a click chooses nothing that it does not show.
+        // The wheel acts as the arrow keys there. A click does nothing: what lies below it is not
+        // what the person sees.
         let code = match event.kind {
             MouseEventKind::ScrollDown => KeyCode::Down,
             MouseEventKind::ScrollUp => KeyCode::Up,

@@ -24,6 +24,7 @@ pub(super) fn move_by(model: &mut Model, step: isize) {
     match model.focus {
         Pane::Scopes => {
             model.follows_plans = false;
+            // Taken out and put back, since the list and its rows are fields of one model.
             let tree = std::mem::take(&mut model.tree);
             model.scopes.step(&tree, |r| r.node.clone(), step, height);
             model.tree = tree;
@@ -53,6 +54,7 @@ pub(super) fn hold_or_follow(model: &mut Model) {
         .last()
         .and_then(|i| rows.get(*i))
         .map(|r| r.seq);
+    // Once paused it stays at the same row: the window must not drift while a person reads.
     *paused_at = match (model.breaches.selected, last) {
         (Some(selected), Some(last)) if selected != last => Some(paused_at.unwrap_or(last)),
         _ => None,

@@ -29,7 +29,8 @@ fn typed(event: KeyEvent) -> Option<char> {
     }
 }
 
-/// Up and down, in both spellings where letters are no text.
+/// How many rows a key moves; `None` for a key that moves nothing. With `letters`, j and k move
+/// as well, in views where letters are not typed as text.
 fn step(event: KeyEvent, letters: bool) -> Option<isize> {
     let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
     match event.code {
@@ -56,6 +57,7 @@ pub(super) fn palette_key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
     let Some(Overlay::Palette(palette)) = model.overlays.last() else {
         return Vec::new();
     };
+    // A copy is changed and put back: its rows need the whole model.
     let mut palette = palette.clone();
     let rows = palette.rows(model);
     if event.code == KeyCode::Enter {
@@ -162,6 +164,8 @@ pub(super) fn resolver_key(model: &mut Model, event: KeyEvent) -> Vec<Effect> {
         return Vec::new();
     };
     let mut resolver = resolver.clone();
+    // The items follow from the state, which may have changed since they were drawn: a digit must
+    // not take a way out of another item than the one that was seen.
     let items = resolver::items(model, resolver.plan);
     resolver.settle(&items);
     let offers = items.get(resolver.item).map_or(&[][..], |i| &i.offers);
@@ -289,6 +293,7 @@ fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
     match way {
         Way::Edit(id) => edit(model, id),
         Way::Allow(id, patterns) => {
+            // Refused when somebody edits it meanwhile: the patterns were made for this revision.
             let revision = model.invariant(id).map(|i| i.revision);
             return perform(
                 "allowed",

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::{
     super::{
         EngineError,
-        facts::{Change, Facts, Hash, Need, ToRestore},
+        facts::{Facts, FileChange, Hash, Need, ToRestore},
         located::Root,
         message,
         requests::EffectiveOf,
@@ -35,7 +35,7 @@ const AGENTS_OWN: [&str; 1] = [".claude/settings.local.json"];
 const MAX_UNOWNED: usize = 20;
 
 /// Breaches not yet reported to their agents, by plan.
-pub(super) type Untold = BTreeMap<PlanId, Vec<Breach>>;
+pub(super) type Unreported = BTreeMap<PlanId, Vec<Breach>>;
 
 /// The changes that agents announced and that were let through, latest last.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Announced {
 
 /// One change, and an invariant that it breaks.
 struct Finding {
-    change: Change,
+    change: FileChange,
     hit: Hit,
     invariant: Invariant,
 }
@@ -232,7 +232,7 @@ impl Core {
     }
 
     /// The open violations that end because a file is as it was before them.
-    fn corrected_by_look(&self, root: &Path, change: &Change) -> Vec<ViolationId> {
+    fn corrected_by_look(&self, root: &Path, change: &FileChange) -> Vec<ViolationId> {
         let now = change.now.map(|h| hex(&h));
         let open = self.state.violations.values().filter(|v| v.is_open());
         let put_back = open.filter(|v| {
@@ -253,7 +253,7 @@ impl Core {
         let violation = self.state.violations[&id].clone();
         let refuse = |why: &str| {
             let text = format!("violation {id} cannot be put back: {why}");
-            Err(EngineError::Invalid(text).into())
+            Err(EngineError::invalid(text).into())
         };
         if !violation.is_open() {
             return refuse("it is resolved already");
@@ -291,7 +291,7 @@ impl Core {
     }
 
     /// The session whose command ran when the change happened; the one that asks first.
-    fn owner(&self, root: &Path, asking: Option<&Key>, change: &Change) -> Option<Session> {
+    fn owner(&self, root: &Path, asking: Option<&Key>, change: &FileChange) -> Option<Session> {
         let acted = |s: &&Session| s.root == root && ran_then(s, change.at).next().is_some();
         let asking = asking.and_then(|key| self.state.sessions.get(key));
         asking
@@ -309,7 +309,7 @@ impl Core {
 
     /// Nobody's command ran then: people edit too. The first invariant that the change breaks,
     /// with the path as it is shown.
-    fn unowned(&self, compiled: &Compiled, change: &Change) -> Option<(String, Invariant)> {
+    fn unowned(&self, compiled: &Compiled, change: &FileChange) -> Option<(String, Invariant)> {
         let unasked = |(hit, invariant): &(Hit, Invariant)| {
             let asks = matches!(invariant.layer, Layer::Assent { .. });
             let asked = (invariant.id, &hit.signature);
@@ -373,14 +373,14 @@ impl Core {
         if halts && !halted {
             self.halt(plan, &breaches, step);
         }
-        self.untold.entry(plan).or_default().extend(breaches);
+        self.unreported.entry(plan).or_default().extend(breaches);
     }
 
     fn open_violation(
         &mut self,
         session: &Session,
         root: &Path,
-        change: &Change,
+        change: &FileChange,
         invariant: &Invariant,
         command: &str,
         step: &mut Step<'_>,
@@ -521,7 +521,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// What a change of a file breaks. The place itself counts, not where a link there leads.
-fn broken_by_change(compiled: &Compiled, change: &Change) -> Vec<(Hit, Invariant)> {
+fn broken_by_change(compiled: &Compiled, change: &FileChange) -> Vec<(Hit, Invariant)> {
     if AGENTS_OWN.iter().any(|own| change.path == Path::new(own)) {
         return Vec::new();
     }

@@ -311,7 +311,7 @@ impl Core {
         if kind == VerdictKind::Halt && !plan.is_halted() {
             self.halt(plan.id, &breaches, step);
         }
-        self.untold.entry(plan.id).or_default().extend(breaches);
+        self.unreported.entry(plan.id).or_default().extend(breaches);
     }
 
     fn judged_violation(&self, plan: PlanId, invariant: InvariantId) -> Option<Violation> {

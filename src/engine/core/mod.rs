@@ -36,7 +36,7 @@ use ulid::Ulid;
 use self::{
     decided::Decided,
     files::KnownFiles,
-    found::{Announced, Untold},
+    found::{Announced, Unreported},
     judging::UnderWay,
     sets::{Compiled, Sets, Uncheckable},
 };
@@ -74,7 +74,7 @@ pub struct Core {
     config_fault: Option<String>,
     files: KnownFiles,
     announced: Announced,
-    untold: Untold,
+    unreported: Unreported,
     /// The attempts that were decided last, for those that come twice.
     decided: Decided,
     /// How judges are asked, and what is under way.
@@ -100,7 +100,7 @@ impl Core {
             config_fault: None,
             files: KnownFiles::default(),
             announced: Announced::default(),
-            untold: Untold::new(),
+            unreported: Unreported::new(),
             decided: Decided::default(),
             judge: config.judge.clone(),
             under_way: UnderWay::default(),
@@ -172,7 +172,7 @@ impl Core {
         self.finders.clear();
         self.decided = Decided::default();
         self.announced = Announced::default();
-        self.untold.clear();
+        self.unreported.clear();
         self.under_way.drop_jobs();
     }
 
@@ -235,7 +235,7 @@ impl Core {
     fn drop_gone(&mut self) {
         for plan in self.state.take_gone() {
             self.sets.drop_plan(plan);
-            self.untold.remove(&plan);
+            self.unreported.remove(&plan);
             self.under_way.drop_plan(plan);
         }
     }
@@ -371,14 +371,10 @@ impl Core {
     pub fn find_plan(&self, reference: &PlanRef, here: &Path) -> Result<&Plan, EngineError> {
         if reference.text == "@" {
             let project = self.state.project_of(here);
-            return self
-                .state
-                .current_plan(&project)
-                .ok_or_else(|| EngineError::NotFound {
-                    what: "a current plan of project".into(),
-                    name: project.to_string(),
-                    hint: "make one with `invar plan use ACTION --project NAME`".into(),
-                });
+            return self.state.current_plan(&project).ok_or_else(|| {
+                EngineError::not_found("a current plan of project", &project.to_string())
+                    .hint("make one with `invar plan use ACTION --project NAME`")
+            });
         }
         let id = unique(
             "plan",
@@ -433,18 +429,16 @@ fn unique<'a, T: std::fmt::Display + Copy + 'a>(
         .collect();
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(EngineError::NotFound {
-            what: what.into(),
-            name: text.into(),
-            hint: match wanted.len() < MIN_PREFIX {
-                true => format!("give at least {MIN_PREFIX} characters of the id; {hint}"),
-                false => hint.into(),
-            },
-        }),
-        several => Err(EngineError::NotUnique {
-            what: what.into(),
-            name: text.into(),
-            candidates: several.iter().take(4).map(ToString::to_string).collect(),
-        }),
+        [] => {
+            let mut error = EngineError::not_found(what, text);
+            if wanted.len() < MIN_PREFIX {
+                error = error.hint(format!("give at least {MIN_PREFIX} characters of the id"));
+            }
+            Err(error.hint(hint))
+        }
+        several => {
+            let candidates = several.iter().take(4).map(ToString::to_string).collect();
+            Err(EngineError::not_unique(what, text, candidates))
+        }
     }
 }

@@ -150,7 +150,7 @@ impl Core {
             },
             HookEvent::Ran(attempt) => {
                 self.record_found(assessed, step);
-                let found = self.untold.remove(&plan).unwrap_or_default();
+                let found = self.unreported.remove(&plan).unwrap_or_default();
                 self.command_ended(session, attempt.call.clone(), step);
                 self.verdict_on_found(plan, found)
             }
@@ -160,7 +160,7 @@ impl Core {
                     self.judge_after_turn(plan, step);
                 }
                 self.record_found(assessed, step);
-                let found = self.untold.remove(&plan).unwrap_or_default();
+                let found = self.unreported.remove(&plan).unwrap_or_default();
                 // A command that was interrupted told no end.
                 if *turn {
                     self.command_ended(session, None, step);
@@ -197,7 +197,7 @@ impl Core {
     ) -> Verdict {
         if !call.traits.tells_end && !session.running.is_empty() {
             self.record_found(assessed, step);
-            let found = self.untold.remove(&session.plan).unwrap_or_default();
+            let found = self.unreported.remove(&session.plan).unwrap_or_default();
             self.command_ended(session, None, step);
             // The only moment at which the model can be told.
             if !found.is_empty() {

@@ -93,7 +93,7 @@ pub(crate) struct Uncheckable {
 
 impl From<Uncheckable> for EngineError {
     fn from(fault: Uncheckable) -> Self {
-        Self::Invalid(format!("invariant {}: {}", fault.invariant, fault.error))
+        Self::invalid(&fault.error).within(format!("invariant {}", fault.invariant))
     }
 }
 
@@ -218,15 +218,15 @@ impl Sets {
     ) -> Result<Compiled, Uncheckable> {
         let own = self.built_in.iter().filter(|_| built_in);
         let (letters, set) = self.letters(own.chain(effective), root)?;
-        let told: Vec<&Invariant> = effective.iter().map(|k| &k.invariant).collect();
+        let invariants: Vec<&Invariant> = effective.iter().map(|k| &k.invariant).collect();
         let looked_at =
             |i: &&Invariant| matches!(i.layer, Layer::Judgment { .. } | Layer::Assent { .. });
         Ok(Compiled {
             root: root.clone(),
             letters,
             set,
-            wants_changes: told.iter().any(looked_at),
-            digest: message::digest(&told),
+            wants_changes: invariants.iter().any(looked_at),
+            digest: message::digest(&invariants),
             effective: effective.to_vec(),
         })
     }

@@ -198,7 +198,7 @@ fn an_ended_plans_name_is_told_from_others() {
         cwd: w.root.clone(),
     };
     let error = w.ask(PlanShow { plan }).unwrap_err();
-    assert!(matches!(error, EngineError::NotUnique { .. }), "{error}");
+    assert!(matches!(error.kind, ErrorKind::NotUnique { .. }), "{error}");
     let summary = w.ask(ActionAdd {
         name: "local/work".parse().unwrap(),
     });

@@ -155,16 +155,11 @@ fn an_open_violation_blocks_until_it_is_corrected() {
     enforce(&mut w, plan, &rule, "no test for /login");
     w.restart();
     let error = w.transition(plan, Transition::ExecutePlan).unwrap_err();
-    let EngineError::Blocked {
-        violated_ids,
-        reasons,
-        ..
-    } = &error
-    else {
+    let ErrorKind::Blocked(block) = &error.kind else {
         panic!("{error}")
     };
-    assert_eq!(violated_ids, &[rule.id]);
-    assert!(reasons[0].contains("no test for /login"), "{error}");
+    assert_eq!(block.violated_ids, [rule.id]);
+    assert!(block.reasons[0].contains("no test for /login"), "{error}");
     let blocked = w.plan(plan);
     assert_eq!(
         (blocked.phase, blocked.state),
@@ -247,7 +242,7 @@ fn an_invariant_that_cannot_be_read_blocks_and_is_named() {
     crate::store::damage_invariant(&w.locations.store, rule.id).unwrap();
     w.restart();
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
-    let EngineError::InvariantLoad { faults, .. } = &error else {
+    let ErrorKind::InvariantLoad { faults } = &error.kind else {
         panic!("{error}")
     };
     let key: String = rule
@@ -276,7 +271,7 @@ fn a_reconciliation_that_takes_too_long_blocks() {
     w.restart();
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
     assert!(
-        matches!(error, EngineError::ReconciliationTimeout { .. }),
+        matches!(error.kind, ErrorKind::ReconciliationTimeout { .. }),
         "{error}"
     );
     assert!(error.to_string().contains("reconcile_seconds"), "{error}");
@@ -306,9 +301,7 @@ fn a_layer_that_nobody_answers_for_keeps_the_plan_from_starting() {
     };
     let rule = w.add(new);
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
-    assert!(
-        matches!(&error, EngineError::Blocked { violated_ids, .. } if *violated_ids == [rule.id])
-    );
+    assert!(matches!(&error.kind, ErrorKind::Blocked(block) if block.violated_ids == [rule.id]));
     assert!(
         error.to_string().contains("no judge is configured"),
         "{error}"
@@ -445,4 +438,31 @@ fn a_set_in_force_is_written_out_once_however_often_it_is_met() {
     assert_eq!(records(1), [(false, true), (true, true)]);
     assert_eq!(records(2), [(false, true), (true, false)]);
     assert_eq!(records(3), [(false, true)]);
+}
+
+#[test]
+fn looking_around_does_not_make_a_plan_execute() {
+    let mut w = World::new();
+    w.untouched(project(), "tests/t.py");
+    w.hook("s", HookEvent::SessionStart);
+    let bash = |w: &mut World, command: &str| {
+        let attempt = Attempt {
+            tool: "Bash".into(),
+            cwd: w.root.clone(),
+            effects: vec![Effect::Opaque {
+                command: command.into(),
+                language: None,
+            }],
+            may_write: true,
+            ..Attempt::default()
+        };
+        let reply = w.hook("s", HookEvent::Attempt(attempt));
+        assert!(reply.verdict.lets_through(), "{reply:?}");
+        w.plan(reply.plan_id.unwrap()).phase
+    };
+    assert_eq!(
+        bash(&mut w, "git status && rg -n x src | head"),
+        Phase::Strategize
+    );
+    assert_eq!(bash(&mut w, "make"), Phase::Execute);
 }

@@ -1,11 +1,15 @@
-//! Sets of paths as automata: what a letter check allows, and whether a path lies in several
-//! sets at once (semantics section 4).
+//! Sets of paths as automata: what a letter check allows, and whether some path lies in several
+//! sets at once.
 //!
 //! An automaton is made from the very expression that the matcher runs, so that both mean the
 //! same by construction. Paths inside the project and outside it are two spaces that are looked
-//! at one after the other. Where the project's place or the home folder is not known, an absolute
-//! pattern might mean any path inside: it counts as all of them for a proof that nothing is
-//! left, and as none of them for a witness.
+//! at one after the other.
+//!
+//! A set is *vague* where it is not known which paths a pattern means: an absolute pattern may
+//! match paths inside the project when the project's place or the home folder is not known. Such
+//! a set is bounded from both sides. For a proof that no path is left it counts as all paths (an
+//! over-approximation), and for a witness as none (an under-approximation), so that neither
+//! answer can be wrong; between the two the question stays undecided.
 
 mod search;
 mod table;
@@ -21,7 +25,8 @@ use table::{DEAD, Table};
 use super::{glob::Glob, letter::composed};
 use crate::model::LetterCheck;
 
-/// How many sets are kept for the next question.
+/// How many sets are kept for the next question. Beyond it all are dropped at once: that many
+/// different checks come only from a store that is replaced as a whole.
 const MAX_CACHED: usize = 25_000;
 
 /// What patterns are read against.
@@ -71,7 +76,8 @@ impl Answer {
 #[derive(Debug, Default)]
 struct Side {
     tables: Vec<(Arc<Table>, u32)>,
-    /// Some pattern might match anything here.
+    /// Some pattern might match anything here, and it is not known what. The tables hold what is
+    /// known of the others.
     vague: bool,
 }
 
@@ -92,7 +98,8 @@ pub struct PathSet {
     complement: bool,
     /// Too large to be decided.
     unknown: bool,
-    /// The beginnings of what can match inside, and whether they are whole paths.
+    /// One for each pattern: the text that every matching path inside begins with, and whether it
+    /// is the whole path. An empty text for a pattern of which nothing is known.
     prefixes: Vec<(String, bool)>,
     /// Paths inside that match, one a pattern.
     samples: Vec<String>,
@@ -105,13 +112,15 @@ type Cache = HashMap<(LetterCheck, Surface), Arc<PathSet>>;
 static CACHE: LazyLock<Mutex<Cache>> = LazyLock::new(Mutex::default);
 
 impl PathSet {
-    /// What a check allows; made once for each check and surface.
+    /// What a check allows. Made once for each check and surface, and shared.
     pub fn of(check: &LetterCheck, surface: &Surface) -> Arc<Self> {
         let key = (check.clone(), surface.clone());
         let lock = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(&key) {
             return Arc::clone(known);
         }
+        // Without the lock, since building is slow and other threads ask at the same time. Two
+        // that build the same get equal sets.
         let made = Arc::new(Self::build(check, surface));
         let mut cache = lock();
         if cache.len() >= MAX_CACHED {
@@ -144,6 +153,7 @@ impl PathSet {
                 continue;
             };
             let mut regex = glob.regex.clone();
+            // As the matcher does: what is guarded is guarded with everything below it.
             if complement {
                 regex.truncate(regex.len() - r"\z".len());
                 regex.push_str(r"(?:/(?s-u:.)*)?\z");
@@ -152,9 +162,10 @@ impl PathSet {
                 absolute.push(regex);
                 set.prefixes.push((String::new(), false));
             } else {
-                let whole = glob.literal_prefix == glob.example;
+                // An `untouched` also matches what lies below, so it is never a whole path.
+                let whole = !glob.wild && !complement;
                 set.prefixes
-                    .push((folded(&glob.literal_prefix, surface), whole && !complement));
+                    .push((folded(&glob.literal_prefix, surface), whole));
                 relative.push(regex);
                 examples.push(glob.example);
             }
@@ -174,6 +185,8 @@ impl PathSet {
                 continue;
             };
             match &surface.root {
+                // Inside the project an absolute pattern means what follows the project's folder:
+                // the automaton starts where that folder leads.
                 Some(root) => {
                     let folder = format!("{}/", root.trim_end_matches('/'));
                     let inside = table.run(table.start, folder.as_bytes());
@@ -184,6 +197,8 @@ impl PathSet {
             let start = table.start;
             set.outside.tables.push((table, start));
         }
+        // Some paths that are in the set, and one that it allows. Most questions are decided by
+        // trying them, without a search.
         let matched = examples
             .into_iter()
             .filter(|e| set.inside.matches(e.as_bytes()));
@@ -209,8 +224,8 @@ impl PathSet {
         &self.samples
     }
 
-    /// Whether a path is at hand that this set allows and `other` does not. That none is proves
-    /// nothing.
+    /// Whether a known path shows that this set is not contained in `other`: this one allows it,
+    /// and `other` does not. `false` proves nothing.
     pub fn refutes_containment(&self, other: &Self) -> bool {
         let known = other
             .samples
@@ -223,8 +238,13 @@ impl PathSet {
             .any(|path| self.allows(path) && !other.allows(path))
     }
 
-    /// For what may be edited and an `untouched`: whether some path lies in both, as far as the
-    /// beginning of the latter or a sample of it says so; `None` when only a search can tell.
+    /// For a `no_edits_outside` and an `untouched`: whether some path may be edited by the one and
+    /// is guarded by the other. `None` when only a search can decide, or the two are of other
+    /// kinds.
+    ///
+    /// The text that each guarded path begins with is run through the automata of the other set.
+    /// Where it leads to a living state, the shortest way on is tried as a witness; where it leads
+    /// nowhere, no guarded path can match.
     pub fn meets(&self, untouched: &Self) -> Option<bool> {
         let comparable = !self.complement
             && untouched.complement
@@ -247,6 +267,7 @@ impl PathSet {
                 alive = true;
                 let mut path = base.clone().into_bytes();
                 path.extend(match table.tail(state) {
+                    // A folder by itself is no valid path.
                     tail if tail.is_empty() && path.ends_with(b"/") => b"x".to_vec(),
                     tail => tail,
                 });
@@ -257,7 +278,7 @@ impl PathSet {
                 }
             }
         }
-        // Nothing that it guards begins in a way that leads anywhere.
+        // No guarded path begins in a way that leads anywhere.
         (!alive && untouched.prefixes.len() == 1).then_some(false)
     }
 
@@ -271,9 +292,8 @@ impl PathSet {
         self.complement
     }
 
-    /// Whether the beginnings of what both match already exclude each other. Each must allow
-    /// only what it matches inside the project, which `no_edits_outside` with relative patterns
-    /// does.
+    /// Whether no path inside the project can match both, as far as their beginnings show. `false`
+    /// proves nothing. It compares what the patterns *match*, so a caller must want both matched.
     fn are_apart(&self, other: &Self) -> bool {
         let apart = |a: &(String, bool), b: &(String, bool)| {
             let (short, long) = if a.0.len() <= b.0.len() {
@@ -283,6 +303,9 @@ impl PathSet {
             };
             match short.1 {
                 true if long.1 => short.0 != long.0,
+                // Either may go on behind its beginning, so they are apart only when neither
+                // begins the other. (A whole path that the longer begins with is treated as if it
+                // could go on, too: an answer of "not apart" is always safe.)
                 _ => !long.0.starts_with(&short.0),
             }
         };
@@ -384,6 +407,15 @@ mod tests {
             let terms: Vec<_> = terms.iter().map(|(check, yes)| (check, *yes)).collect();
             assert_eq!(found(&terms).as_deref(), expected, "{terms:?}");
         }
+    }
+
+    #[test]
+    fn an_empty_branch_does_not_make_a_pattern_one_path() {
+        let (one, two) = (edits(&["src/a{,b}"]), edits(&["src/ab"]));
+        assert_eq!(
+            found(&[(&one, true), (&two, true)]).as_deref(),
+            Some("src/ab")
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The search for a path that lies in some sets and not in others.
+//! The search for a path that lies in some sets and not in others: a walk over the product of
+//! their automata, breadth first, so that the first path found is the shortest.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -10,37 +11,44 @@ use super::{
     table::{DEAD, FULL, NATURAL, Table},
 };
 
-/// How many states of a product are looked at before a question counts as not decided.
+/// How many states of a product are looked at before a question counts as not decided. A product
+/// of n automata can have as many states as their sizes multiplied; this bounds the time and the
+/// memory of one question.
 const MAX_PRODUCT: usize = 20_000;
 
-/// A part of a valid path: not empty, not `.`, not `..`, no NUL.
+/// A part of a valid path: not empty, not `.`, not `..`, no NUL. A witness that no file system
+/// can have would prove nothing.
 const VALID_PART: &str = r"(?s-u:(?:[^/.\x00][^/\x00]*|\.[^/.\x00][^/\x00]*|\.\.[^/\x00]+))";
 
-/// Which end of a vague set counts.
+/// How a vague set, of which it is not known what it matches, is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
-    /// As much as it might be: what is empty then is empty.
+    /// Over-approximation: it may match anything. When nothing is found even then, there is
+    /// nothing.
     Most,
-    /// As little as it must be: what is found then is there.
+    /// Under-approximation: it matches only what is certain. What is found is a real witness.
     Least,
 }
 
-/// What a path must do to each set.
+/// A set, and whether the path must lie in it (`true`) or outside it.
 pub type Term<'a> = (&'a PathSet, bool);
 
-/// Whether there is a valid path that lies in each set of `terms` that says `true` and in none
-/// that says `false`: the shortest one, in letters that a person reads.
+/// Whether there is a valid path that lies in each set of `terms` with `true` and in none with
+/// `false`: the shortest one, in letters that a person would choose. Paths inside the project come
+/// before those outside. Without terms every path fits.
 pub fn find(terms: &[Term<'_>]) -> Answer {
     if terms.iter().any(|(set, _)| set.unknown) {
         return Answer::Undecided;
     }
-    // Two sets of `no_edits_outside` are mostly told apart by their beginnings.
+    // Most questions need no search: two sets that must both match exclude each other by the
+    // beginnings of their patterns. A path must match the patterns of a `no_edits_outside` that
+    // it is to lie in, and those of an `untouched` that it is to break.
     let edits = || terms.iter().filter(|(set, yes)| *yes && !set.complement);
-    // So is what may be edited from what is untouched elsewhere, when that is to be touched.
     let forbidden = || terms.iter().filter(|(set, yes)| !*yes && set.complement);
     let matched = || edits().chain(forbidden());
     let apart =
         edits().any(|(a, _)| matched().any(|(b, _)| !std::ptr::eq(*a, *b) && a.are_apart(b)));
+    // A set with relative patterns only allows nothing outside the project.
     let no_outside = edits().any(|(set, _)| set.outside.tables.is_empty() && !set.outside.vague);
     if apart && no_outside {
         return Answer::None;
@@ -54,6 +62,8 @@ pub fn find(terms: &[Term<'_>]) -> Answer {
         match search(terms, space, Bound::Least) {
             Ok(Some(path)) => return Answer::Found(Witness(path)),
             Err(TooLarge) => open = true,
+            // Nothing is certain to be there. Only when nothing might be there either is it
+            // proven that nothing is.
             Ok(None) if vague(space) => {
                 open |= search(terms, space, Bound::Most) != Ok(None);
             }
@@ -79,14 +89,19 @@ static VALID: LazyLock<Option<[Arc<Table>; 2]>> = LazyLock::new(|| {
     ])
 });
 
-/// One set in a product: its automata and where each stands.
+/// One set in a product.
 struct Part<'a> {
+    /// Its automata, one a pattern; the set matches what any of them accepts.
     tables: Vec<&'a Table>,
+    /// Whether the path must match.
     wanted: bool,
     /// Where the part's states lie in a state of the product.
     from: usize,
 }
 
+/// The shortest path of one space that fulfils all terms, breadth first. A state of the product
+/// is one state of each automaton, in the order of the parts. Time and memory are bounded by
+/// [`MAX_PRODUCT`] states with one step each per group of bytes.
 fn search(terms: &[Term<'_>], space: Space, bound: Bound) -> Result<Option<String>, TooLarge> {
     let Some(valid) = VALID.as_ref() else {
         return Err(TooLarge);
@@ -102,9 +117,12 @@ fn search(terms: &[Term<'_>], space: Space, bound: Bound) -> Result<Option<Strin
         let side = set.side(space);
         let wanted = *inside != set.complement;
         match (side.vague, wanted, bound) {
-            // It may match whatever the path is.
+            // It might match any path, so it excludes none.
             (true, true, Bound::Most) => continue,
+            // It might match any path, so of none is it certain that it does not.
             (true, false, Bound::Least) => return Ok(None),
+            // Otherwise the automata that are known say what is certain (wanted), or what is the
+            // least that is excluded (not wanted).
             _ => {}
         }
         parts.push(Part {
@@ -120,6 +138,8 @@ fn search(terms: &[Term<'_>], space: Space, bound: Bound) -> Result<Option<Strin
             own.any(|(table, s)| table.accepts[*s as usize]) == part.wanted
         })
     };
+    // States from which no path can be accepted any more are not followed: without that the
+    // product of two patterns with a common beginning would be walked to its end.
     let is_dead = |state: &[u32]| {
         parts.iter().any(|part| {
             let own = &state[part.from..part.from + part.tables.len()];
@@ -158,7 +178,8 @@ fn search(terms: &[Term<'_>], space: Space, bound: Bound) -> Result<Option<Strin
     Ok(None)
 }
 
-/// One byte for each group that no automaton tells apart, the most natural of each.
+/// One byte for each group of bytes that lead to the same states in every automaton, the most
+/// natural of each. They stand for all 256, and are few: a search tries only these.
 fn representatives(parts: &[Part<'_>]) -> Vec<u8> {
     let mut seen = HashSet::new();
     let tables: Vec<&Table> = parts

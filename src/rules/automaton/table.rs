@@ -1,4 +1,5 @@
-//! One deterministic automaton, copied small from the expression that the matcher runs.
+//! One deterministic automaton, made small from the expression that the matcher runs: bytes in
+//! classes, and all states that can no longer change their answer merged into two.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -14,10 +15,12 @@ use regex_automata::{
 
 use super::MAX_CACHED;
 
-/// The largest automaton of one side of a check, in bytes; a larger one is not decided.
+/// The largest automaton of one pattern, in bytes. Determinizing can make exponentially many
+/// states; a pattern that needs more is not decided.
 const MAX_AUTOMATON: usize = 512 << 10;
 
-/// The bytes that a search tries, those that a person would choose first.
+/// The bytes that a search tries, those that a person would choose first: of two witnesses of one
+/// length the first one found counts, and it should read like a path.
 pub(super) static NATURAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let first = b"abcdefghijklmnopqrstuvwxyz/._-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ ";
     let rest = (0x21..=0xffu8)
@@ -26,6 +29,8 @@ pub(super) static NATURAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     first.iter().copied().chain(rest).collect()
 });
 
+/// By expression and whether case is folded; `None` for one that is too large, so that it is not
+/// tried again.
 type Tables = HashMap<(String, bool), Option<Arc<Table>>>;
 
 static TABLES: LazyLock<Mutex<Tables>> = LazyLock::new(Mutex::default);
@@ -33,9 +38,13 @@ static TABLES: LazyLock<Mutex<Tables>> = LazyLock::new(Mutex::default);
 /// A deterministic automaton over bytes.
 #[derive(Debug)]
 pub(super) struct Table {
+    /// The class of each byte: bytes of one class lead to the same states from everywhere.
     pub(super) classes: [u8; 256],
+    /// How many classes there are.
     width: usize,
+    /// Where each class leads from each state: `state * width + class`.
     next: Vec<u32>,
+    /// Whether a path that ends in a state is accepted.
     pub(super) accepts: Vec<bool>,
     pub(super) start: u32,
     /// From each state the byte and the state that lead to acceptance the shortest way.
@@ -49,6 +58,7 @@ pub(super) const DEAD: u32 = 0;
 pub(super) const FULL: u32 = 1;
 
 impl Table {
+    /// The automaton of an anchored expression; `None` when it does not compile or is too large.
     pub(super) fn build(regex: &str, fold_case: bool) -> Option<Self> {
         let dfa = dense::Builder::new()
             .configure(
@@ -72,7 +82,9 @@ impl Table {
         Some(Self::copied(&dfa, first))
     }
 
-    /// The states that can be reached, with bytes that lead to the same states as one class.
+    /// Copies the states that can be reached from `first`, in four steps: number them as they are
+    /// met, join bytes with equal columns into classes, find the states whose answer is settled,
+    /// and number what is left behind [`DEAD`] and [`FULL`].
     fn copied(dfa: &dense::DFA<Vec<u32>>, first: StateID) -> Self {
         let place = |id: StateID| id.as_usize() >> dfa.stride2();
         let mut ids: Vec<Option<u32>> = vec![None; place(first) + 1];
@@ -95,7 +107,8 @@ impl Table {
             rows.push(row.collect());
             at += 1;
         }
-        // Bytes that lead to the same states everywhere are one class.
+        // Neighbouring bytes are mostly alike, so the column before is compared first, which is
+        // cheaper than to hash each of the 256 columns.
         let mut columns: HashMap<Vec<u32>, u8> = HashMap::new();
         let mut classes = [0; 256];
         let mut wide: Vec<Vec<u32>> = Vec::new();
@@ -114,15 +127,16 @@ impl Table {
             .iter()
             .map(|s| dfa.is_match_state(dfa.next_eoi_state(*s)))
             .collect();
-        let dead = reaching(&wide, &accepts);
+        let can_accept = reaching(&wide, &accepts);
         let refusing: Vec<bool> = accepts.iter().map(|a| !a).collect();
-        let full = reaching(&wide, &refusing);
-        // Numbered anew: all states without a way to accept are one, and so are those without
-        // a way to refuse.
-        let live: Vec<bool> = dead.iter().zip(&full).map(|(d, f)| *d && *f).collect();
+        let can_refuse = reaching(&wide, &refusing);
+        // All states without a way to accept become one, and so do those without a way to refuse:
+        // the search recognises both by their number.
+        let both = can_accept.iter().zip(&can_refuse);
+        let live: Vec<bool> = both.map(|(accept, refuse)| *accept && *refuse).collect();
         let mut number = FULL;
         let names: Vec<u32> = (0..rows.len())
-            .map(|state| match (dead[state], full[state]) {
+            .map(|state| match (can_accept[state], can_refuse[state]) {
                 (false, _) => DEAD,
                 (true, false) => FULL,
                 (true, true) => {
@@ -156,7 +170,8 @@ impl Table {
         table
     }
 
-    /// The shortest way to acceptance from each state, found backwards.
+    /// The first step of the shortest way to acceptance from each state: breadth first, backwards
+    /// from the accepting states. `None` for those that accept and those that never do.
     fn ways(&self) -> Vec<Option<(u8, u32)>> {
         let mut bytes: Vec<Option<u8>> = vec![None; self.width];
         for byte in NATURAL.iter() {
@@ -188,7 +203,8 @@ impl Table {
         ways
     }
 
-    /// What has to follow in a state to be accepted, at least.
+    /// The shortest text that leads from a state to acceptance; empty for one that accepts, and
+    /// for one that never does.
     pub(super) fn tail(&self, mut state: u32) -> Vec<u8> {
         let mut tail = Vec::new();
         while let Some((byte, next)) = self.nearest[state as usize] {
@@ -198,13 +214,16 @@ impl Table {
         tail
     }
 
+    /// Where a byte leads from a state.
     pub(super) fn step(&self, state: u32, byte: u8) -> u32 {
         self.next[state as usize * self.width + usize::from(self.classes[usize::from(byte)])]
     }
 
+    /// Where a text leads from a state.
     pub(super) fn run(&self, from: u32, text: &[u8]) -> u32 {
         let mut state = from;
         for byte in text {
+            // Nothing that follows can change the answer.
             if state <= FULL {
                 break;
             }
@@ -213,13 +232,16 @@ impl Table {
         state
     }
 
-    /// The automaton of an expression; made once, since many checks share patterns.
+    /// The automaton of an expression, kept for the whole process since many checks share
+    /// patterns; `None` as [`Table::build`].
     pub(super) fn of(regex: &str, fold_case: bool) -> Option<Arc<Self>> {
         let key = (regex.to_owned(), fold_case);
         let lock = || TABLES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(&key) {
             return known.clone();
         }
+        // Made without the lock: others may build theirs meanwhile. Two that build the same get
+        // equal tables, and the later one stays.
         let made = Self::build(regex, fold_case).map(Arc::new);
         let mut tables = lock();
         if tables.len() >= MAX_CACHED {
@@ -230,8 +252,8 @@ impl Table {
     }
 }
 
-/// The states from which some state of `goals` can be reached, given where each class of bytes
-/// leads.
+/// The states from which some state of `goals` can be reached. `columns` says, for each class of
+/// bytes, where it leads from each state. Linear in the number of transitions.
 fn reaching(columns: &[Vec<u32>], goals: &[bool]) -> Vec<bool> {
     let mut before: Vec<Vec<u32>> = vec![Vec::new(); goals.len()];
     for column in columns {

@@ -79,6 +79,10 @@ impl Walker<'_> {
             }
         }
         self.span = span;
+        let parts: usize = fields.iter().map(|field| 40 + field.len()).sum();
+        if !self.charge(parts) {
+            return (vec![world], Stream::unknown());
+        }
         for (name, value) in &assigned {
             self.check_variable(name);
             if RUNS_AS_COMMAND.contains(&name.as_str())

@@ -6,6 +6,7 @@
 //! [`Unresolved`], never as "nothing".
 
 mod args;
+mod bounds;
 mod commands;
 mod editors;
 mod files;
@@ -14,6 +15,8 @@ mod git;
 mod interactive;
 mod links;
 mod mounts;
+mod names;
+mod nesting;
 mod notes;
 mod parse;
 mod proof;
@@ -23,6 +26,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod traps;
+mod usual;
 mod walk;
 mod words;
 mod world;
@@ -74,7 +78,7 @@ pub enum Target {
 }
 
 /// One change that was read out of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Found {
     pub target: Target,
     /// The bytes of the line that say so.
@@ -94,7 +98,7 @@ pub struct Unresolved {
 }
 
 /// A path that the line names without saying that it changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Mention {
     pub path: PathBuf,
     pub bytes: Range<usize>,
@@ -131,12 +135,20 @@ impl Reading {
     }
 }
 
+/// Whether `line`, read as `reading`, is one that people run to look around: nothing was read to
+/// change, and its commands are known for looking. It may still write; only the phase of a plan
+/// goes by this.
+pub fn looks_around(line: &str, reading: &Reading) -> bool {
+    let reads = reading.found.is_empty() && reading.unresolved.is_empty();
+    reads && (reading.only_reads() || usual::looks(line))
+}
+
 /// Reads a program text in another language than bash: what it names and whether it writes. No
 /// such text is ever proven to only read.
 pub fn read_program(language: &str, text: &str, at: Surroundings<'_>) -> Reading {
     let walk = || walk::program(language, text, at);
     let read = catch_unwind(AssertUnwindSafe(walk))
-        .unwrap_or_else(|_| walk::unreadable(text, at, "what it does"));
+        .unwrap_or_else(|_| bounds::unreadable(text, at, "what it does"));
     Reading {
         opaque: true,
         ..read
@@ -153,24 +165,15 @@ pub fn read(line: &str, at: Surroundings<'_>) -> Reading {
 }
 
 fn walked(line: &str, at: Surroundings<'_>) -> Reading {
-    let nesting = parse::nesting(line);
-    if nesting > parse::MAX_NESTING {
-        return walk::unreadable(line, at, "what it does, since it is nested too deeply");
-    }
-    // A fault of the grammar's crate must not end the engine.
-    let read = || {
-        catch_unwind(AssertUnwindSafe(|| walk::walk(line, at)))
-            .unwrap_or_else(|_| walk::unreadable(line, at, "what it does"))
-    };
-    if nesting <= 4 {
-        return read();
-    }
+    // A stack of known size, and a fault of the grammar's crate must not end the engine.
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(parse::STACK)
-            .spawn_scoped(scope, read)
+            .spawn_scoped(scope, || {
+                catch_unwind(AssertUnwindSafe(|| walk::walk(line, at))).ok()
+            })
             .ok()
-            .and_then(|thread| thread.join().ok())
+            .and_then(|thread| thread.join().ok()?)
     })
-    .unwrap_or_else(|| walk::unreadable(line, at, "what it does"))
+    .unwrap_or_else(|| bounds::unreadable(line, at, "what it does"))
 }

@@ -1,9 +1,6 @@
 //! What is noted while a line is walked: changes, what is not known, and the paths it names.
 
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use super::{
     Found, Mention, RuleChange, Target, Unresolved,
@@ -11,8 +8,14 @@ use super::{
     world::{Field, World},
 };
 
+/// How many arguments that look like no path are looked for on disk.
+const MAX_LOOKED_FOR: usize = 300;
+
 impl Walker<'_> {
     pub(super) fn found(&mut self, target: Target, how: &str) {
+        if !self.charge(self.links.len() * 8) {
+            return;
+        }
         for behind in self.behind_links(&target) {
             self.note(behind, how);
         }
@@ -25,7 +28,7 @@ impl Walker<'_> {
             bytes: self.span.clone(),
             how: how.to_owned(),
         };
-        if !self.out.found.contains(&found) {
+        if self.noted.insert(found.clone()) {
             self.out.found.push(found);
         }
     }
@@ -38,22 +41,28 @@ impl Walker<'_> {
                 && !t.starts_with("/dev/shm/")
         });
         if !device && text.as_deref() != Some("") {
-            self.touch(world.target(field, false), how);
+            for target in world.targets(field, false) {
+                self.touch(target, how);
+            }
         }
     }
 
     /// A file or folder goes.
     pub(super) fn delete(&mut self, field: &Field, world: &World, how: &str) {
         if !field.is_empty() {
-            self.touch(world.target(field, true), how);
+            for target in world.targets(field, true) {
+                self.touch(target, how);
+            }
         }
     }
 
     /// Anything below a folder changes.
     pub(super) fn below(&mut self, field: &Field, world: &World, how: &str) {
-        match world.target(field, false) {
-            Target::Change(path) => self.found(Target::Below(path), how),
-            target => self.touch(target, how),
+        for target in world.targets(field, false) {
+            match target {
+                Target::Change(path) => self.found(Target::Below(path), how),
+                target => self.touch(target, how),
+            }
         }
     }
 
@@ -119,25 +128,30 @@ impl Walker<'_> {
                 }
                 _ => text,
             };
-            let there = !text.starts_with('-')
-                && !text.is_empty()
-                && world
-                    .path(&Field::text(&text))
-                    .is_some_and(|path| self.at.disk.exists(&path) && !self.at.disk.is_dir(&path));
-            if (looks_like_path(&text) || there)
-                && let Some(path) = world.path(&Field::text(&text))
-            {
-                let mention = Mention {
-                    path,
-                    bytes: self.span.clone(),
+            if text.is_empty() || text.starts_with('-') || !self.charge(60) {
+                continue;
+            }
+            let is_path = looks_like_path(&text);
+            for target in world.targets(&Field::text(&text), false) {
+                let Target::Change(path) = target else {
+                    continue;
                 };
-                self.note_mention(mention);
+                self.looked_for += usize::from(!is_path);
+                let there = || {
+                    self.looked_for <= MAX_LOOKED_FOR
+                        && self.at.disk.exists(&path)
+                        && !self.at.disk.is_dir(&path)
+                };
+                if is_path || there() {
+                    let bytes = self.span.clone();
+                    self.note_mention(Mention { path, bytes });
+                }
             }
         }
     }
 
     pub(super) fn note_mention(&mut self, mention: Mention) {
-        if !self.out.mentions.contains(&mention) {
+        if self.mentioned.insert(mention.clone()) {
             self.out.mentions.push(mention);
         }
     }
@@ -146,8 +160,15 @@ impl Walker<'_> {
     pub(super) fn mention_text(&mut self, text: &str, world: &World) {
         let cwd = world.cwd.known().map(PathBuf::from);
         let cwd = cwd.unwrap_or_else(|| self.at.cwd.to_owned());
-        let span = self.span.clone();
-        mention_words(text, &cwd, &span, &mut self.out.mentions);
+        let apart = |c: char| c.is_whitespace() || "\"'`=<>|&;()[]{},:".contains(c);
+        for word in text.split(apart).filter(|word| looks_like_path(word)) {
+            if !self.charge(20) {
+                return;
+            }
+            let path = cwd.join(word);
+            let bytes = self.span.clone();
+            self.note_mention(Mention { path, bytes });
+        }
     }
 }
 
@@ -156,22 +177,6 @@ fn is_vague(texts: &[String]) -> bool {
     let start = texts.first().map_or("", String::as_str);
     let end = texts.last().map_or("", String::as_str);
     start.is_empty() && end.trim_matches('/').is_empty()
-}
-
-/// Everything in a text that could be a path is mentioned.
-pub(super) fn mention_words(text: &str, cwd: &Path, bytes: &Range<usize>, out: &mut Vec<Mention>) {
-    let apart = |c: char| c.is_whitespace() || "\"'`=<>|&;()[]{},:".contains(c);
-    for word in text.split(apart) {
-        if looks_like_path(word) {
-            let mention = Mention {
-                path: cwd.join(word),
-                bytes: bytes.clone(),
-            };
-            if !out.contains(&mention) {
-                out.push(mention);
-            }
-        }
-    }
 }
 
 /// Whether a text is more likely a path than anything else.

@@ -1,22 +1,24 @@
 //! Walking the parsed line as bash would run it.
 
-use std::{collections::BTreeSet, ops::Range, path::PathBuf};
+use std::{
+    collections::{BTreeSet, HashSet},
+    ops::Range,
+    path::PathBuf,
+    rc::Rc,
+};
 
 use brush_parser::ast::{
     AndOr, AndOrList, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand, CompoundList,
-    ExtendedTestExpr, FunctionBody, Pipeline, SourceLocation,
+    CompoundListItem, ExtendedTestExpr, FunctionBody, Pipeline, SeparatorOperator, SourceLocation,
 };
 
 use super::{
-    Mention, Reading, Surroundings, Unresolved,
-    notes::mention_words,
-    parse,
+    Found, Mention, Reading, Surroundings,
+    bounds::{COMMAND, MAX_LEVEL, TOO_DEEP, TOO_MUCH, WORK},
+    parse::{self, Unparsed},
     stream::Stream,
     world::{Callable, Field, World, add, merged, settled},
 };
-
-/// How many commands are followed at most, those of loops and branches counted each time.
-const BUDGET: usize = 5_000;
 
 /// How deeply texts that are commands are opened.
 const MAX_DEPTH: usize = 24;
@@ -27,8 +29,9 @@ const MAX_ROUNDS: usize = 40;
 pub(super) struct Walker<'a> {
     pub at: Surroundings<'a>,
     pub out: Reading,
-    /// The line, or the text inside it that is being walked.
-    text: String,
+    /// All of the line, and where its characters begin when not all of it is ASCII.
+    pub line: Rc<str>,
+    starts: Option<Vec<usize>>,
     /// The bytes of the line that an inner text stands for.
     outer: Option<Range<usize>>,
     /// The bytes of the current command.
@@ -49,7 +52,17 @@ pub(super) struct Walker<'a> {
     pub links: Vec<(PathBuf, PathBuf)>,
     /// Folders that the line makes.
     pub made: BTreeSet<PathBuf>,
-    budget: usize,
+    /// The work that is left, and that it was not enough.
+    pub work: usize,
+    pub spent: bool,
+    /// All that the line names has been noted.
+    pub named_all: bool,
+    /// What has been noted, to be found again at once.
+    pub noted: HashSet<Found>,
+    pub mentioned: HashSet<Mention>,
+    /// How many disk look-ups there were for mere arguments.
+    pub looked_for: usize,
+    pub level: usize,
     depth: usize,
 }
 
@@ -72,7 +85,8 @@ impl<'a> Walker<'a> {
         Self {
             at,
             out: Reading::default(),
-            text: line.to_owned(),
+            line: line.into(),
+            starts: None,
             outer: None,
             span: 0..line.len(),
             fed: None,
@@ -84,25 +98,16 @@ impl<'a> Walker<'a> {
             restricted: false,
             sprung: Vec::new(),
             springing: false,
-            budget: BUDGET,
+            work: WORK,
+            spent: false,
+            named_all: false,
+            noted: HashSet::new(),
+            mentioned: HashSet::new(),
+            looked_for: 0,
+            level: 0,
             depth: 0,
         }
     }
-}
-
-/// The reading of a line that cannot be parsed: anything that looks like a path is mentioned.
-pub(super) fn unreadable(line: &str, at: Surroundings<'_>, why: &str) -> Reading {
-    let mut out = Reading {
-        opaque: true,
-        ..Reading::default()
-    };
-    out.unresolved.push(Unresolved {
-        bytes: 0..line.len(),
-        why: why.to_owned(),
-        hidden: false,
-    });
-    mention_words(line, at.cwd, &(0..line.len()), &mut out.mentions);
-    out
 }
 
 impl<'a> Walker<'a> {
@@ -113,33 +118,25 @@ impl<'a> Walker<'a> {
         worlds: Vec<World>,
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
-        if self.depth == MAX_DEPTH || parse::nesting(text) > parse::MAX_NESTING {
-            self.unresolved("what it does, since it is nested too deeply");
+        if !self.charge(3 * text.len() + COMMAND) {
             return (worlds, Stream::unknown());
         }
-        let Some(program) = parse::program(text) else {
-            let read = unreadable(
-                text,
-                self.at,
-                "what it does, since it is no shell command that can be parsed",
-            );
-            let bytes = self.span.clone();
-            self.out
-                .mentions
-                .extend(read.mentions.into_iter().map(|m| Mention {
-                    bytes: bytes.clone(),
-                    ..m
-                }));
-            self.unresolved("what it does, since it is no shell command that can be parsed");
-            return (worlds, Stream::unknown());
+        let program = match self.depth {
+            MAX_DEPTH => Err(Unparsed::TooDeep),
+            _ => parse::program(text),
+        };
+        let program = match program {
+            Ok(program) => program,
+            Err(why) => {
+                self.unparsed(text, why, &worlds);
+                return (worlds, Stream::unknown());
+            }
         };
         self.depth += 1;
-        let before = (
-            std::mem::replace(&mut self.text, text.to_owned()),
-            self.outer.clone(),
-        );
-        if self.depth > 1 {
-            self.outer = Some(self.span.clone());
+        let outer = self.outer.clone();
+        match self.depth {
+            1 => self.starts = parse::starts(text),
+            _ => self.outer = Some(self.span.clone()),
         }
         let mut worlds = worlds;
         let mut printed = Stream::default();
@@ -151,8 +148,22 @@ impl<'a> Walker<'a> {
             printed = Stream::unknown();
         }
         self.depth -= 1;
-        (self.text, self.outer) = before;
+        self.outer = outer;
         (worlds, printed)
+    }
+
+    /// A text that runs and that there is no tree of.
+    fn unparsed(&mut self, text: &str, why: Unparsed, worlds: &[World]) {
+        for world in worlds {
+            self.mention_text(text, world);
+        }
+        match why {
+            Unparsed::Wrong => {
+                self.unresolved("what it does, since it is no shell command that can be parsed");
+            }
+            Unparsed::TooDeep => self.not_followed(TOO_DEEP),
+            Unparsed::TooMuch => self.not_followed(TOO_MUCH),
+        }
     }
 
     /// Walks a command in other surroundings; what is read there is not noted here.
@@ -164,18 +175,22 @@ impl<'a> Walker<'a> {
         stdin: &Stream,
     ) -> Reading {
         if self.depth == MAX_DEPTH {
-            self.unresolved("what it does, since it is nested too deeply");
+            self.not_followed(TOO_DEEP);
             return Reading::default();
         }
         let mut inner = Walker {
             outer: Some(self.span.clone()),
             span: self.span.clone(),
-            budget: self.budget,
+            work: self.work,
             depth: self.depth + 1,
-            ..Walker::new(&self.text, at)
+            level: self.level,
+            ..Walker::new(&self.line, at)
         };
         inner.invoke(command, &[], world, stdin);
-        self.budget = inner.budget;
+        self.work = inner.work;
+        if inner.spent {
+            self.give_up(TOO_MUCH);
+        }
         inner.out
     }
 
@@ -200,7 +215,8 @@ impl<'a> Walker<'a> {
     fn place(&mut self, node: &impl SourceLocation) {
         if let Some(outer) = &self.outer {
             self.span = outer.clone();
-        } else if let Some(bytes) = parse::node_bytes(&self.text, node) {
+        } else if let Some(bytes) = parse::node_bytes(self.line.len(), self.starts.as_deref(), node)
+        {
             self.span = bytes;
         }
     }
@@ -213,12 +229,32 @@ impl<'a> Walker<'a> {
     ) -> (Vec<World>, Stream) {
         let mut printed = Stream::default();
         for item in &list.0 {
-            (worlds, printed) = self.and_or(&item.0, worlds, stdin);
+            if self.spent {
+                break;
+            }
+            (worlds, printed) = self.item(item, worlds, stdin);
         }
         if list.0.len() > 1 {
             printed = Stream::unknown();
         }
         (worlds, printed)
+    }
+
+    fn item(
+        &mut self,
+        item: &CompoundListItem,
+        worlds: Vec<World>,
+        stdin: &Stream,
+    ) -> (Vec<World>, Stream) {
+        match item.1 {
+            SeparatorOperator::Sequence => self.and_or(&item.0, worlds, stdin),
+            // A shell of its own, in the background.
+            SeparatorOperator::Async => {
+                let inner = worlds.iter().map(World::below_this).collect();
+                let (_, printed) = self.and_or(&item.0, inner, stdin);
+                (worlds, printed)
+            }
+        }
     }
 
     fn and_or(
@@ -240,6 +276,9 @@ impl<'a> Walker<'a> {
     ) -> (Vec<World>, Vec<World>, Stream) {
         let (mut done, mut failed, mut printed) = self.pipeline(&list.first, worlds, stdin);
         for part in &list.additional {
+            if self.spent {
+                break;
+            }
             let (pipeline, runs, passes) = match part {
                 AndOr::And(pipeline) => (pipeline, done, failed),
                 AndOr::Or(pipeline) => (pipeline, failed, done),
@@ -265,7 +304,7 @@ impl<'a> Walker<'a> {
             return (worlds.clone(), worlds);
         };
         for item in before {
-            worlds = self.and_or(&item.0, worlds, stdin).0;
+            worlds = self.item(item, worlds, stdin).0;
         }
         let (good, bad, _) = self.branches(&last.0, worlds, stdin);
         (good, bad)
@@ -331,7 +370,7 @@ impl<'a> Walker<'a> {
                 .word_or_name
                 .as_ref()
                 .is_some_and(|name| ["cd", "pushd", "popd"].contains(&name.value.as_str())));
-            let halfway = after.iter().filter(|_| !moves && !likely).cloned();
+            let halfway = after.iter().filter(|_| !moves).cloned();
             for world in std::iter::once(before).chain(halfway) {
                 let unlikely = world.unlikely || likely;
                 add(&mut bad, World { unlikely, ..world });
@@ -341,17 +380,26 @@ impl<'a> Walker<'a> {
         (good, bad, printed.unwrap_or_default())
     }
 
-    fn command(
+    fn command(&mut self, command: &Command, world: World, stdin: &Stream) -> (Vec<World>, Stream) {
+        if !self.charge(COMMAND + world.weight()) {
+            return (vec![world], Stream::unknown());
+        }
+        if self.level == MAX_LEVEL {
+            self.not_followed(TOO_DEEP);
+            return (vec![world], Stream::unknown());
+        }
+        self.level += 1;
+        let after = self.command_here(command, world, stdin);
+        self.level -= 1;
+        after
+    }
+
+    fn command_here(
         &mut self,
         command: &Command,
         mut world: World,
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
-        if self.budget == 0 {
-            self.unresolved("what it does, since it has too many commands to follow");
-            return (vec![world], Stream::unknown());
-        }
-        self.budget -= 1;
         self.place(command);
         match command {
             Command::Simple(simple) => self.simple(simple, world, stdin),
@@ -541,7 +589,7 @@ impl<'a> Walker<'a> {
         stdin: &Stream,
     ) -> (Vec<World>, Stream) {
         if self.depth == MAX_DEPTH {
-            self.unresolved("what it does, since it is nested too deeply");
+            self.not_followed(TOO_DEEP);
             return (vec![world], Stream::unknown());
         }
         self.depth += 1;

@@ -17,6 +17,13 @@ use super::{
 /// The most words that one word may become.
 const MAX_WORDS: usize = 64;
 
+/// What a word costs, and spelling a pattern out to files.
+const WORD: usize = 100;
+const PATTERN: usize = 10_000;
+
+/// The longest text that is trimmed by a pattern, which is tried at each place of it.
+const MAX_TRIMMED: usize = 1_024;
+
 /// The most files that a pattern is spelled out to.
 const MAX_FILES: usize = 500;
 
@@ -89,6 +96,10 @@ impl Walker<'_> {
     pub(super) fn expand(&mut self, text: &str, world: &mut World) -> Vec<Field> {
         let mut fields = Vec::new();
         for text in braces(text) {
+            if !self.charge(WORD + 2 * text.len()) {
+                fields.push(Field::unknown());
+                break;
+            }
             let Ok(pieces) = word::parse(&text, &options()) else {
                 fields.push(Field::unknown());
                 continue;
@@ -108,6 +119,9 @@ impl Walker<'_> {
 
     /// The one value that a word becomes where no splitting happens.
     pub(super) fn expand_one(&mut self, text: &str, world: &mut World) -> Field {
+        if !self.charge(WORD + 2 * text.len()) {
+            return Field::unknown();
+        }
         match word::parse(text, &options()) {
             Ok(pieces) => {
                 let mut draft = Draft::default();
@@ -376,7 +390,8 @@ impl Walker<'_> {
             .value_of(parameter, world)
             .and_then(|v| v.first()?.known());
         let cut = || {
-            let (text, pattern) = (text?, pattern?);
+            let text = text.filter(|text| text.len() <= MAX_TRIMMED)?;
+            let pattern = pattern?;
             let regex = pattern_regex(&pattern, true, "^", "$")?;
             let mut cuts: Vec<usize> = text.char_indices().map(|(i, _)| i).collect();
             cuts.push(text.len());
@@ -405,6 +420,10 @@ impl Walker<'_> {
             return;
         }
         let known = field.0.iter().all(|p| *p != Part::Unknown);
+        if !self.charge(PATTERN) {
+            out.push(with_gaps(&field));
+            return;
+        }
         match world.path(&field) {
             Some(path) if known => match self.files(&field, &path) {
                 // Nothing matches now; a command of this line may change that.

@@ -9,10 +9,16 @@ use std::{
 
 use brush_parser::ast::FunctionBody;
 
-use super::{Surroundings, Target};
+use super::{
+    Surroundings, Target,
+    bounds::{MAX_ITEMS, MAX_VALUE},
+};
 
 /// How many states of the shell are followed side by side.
 const MAX_WORLDS: usize = 8;
+
+/// In how many places a joined state may stand.
+const MAX_PLACES: usize = 48;
 
 /// A part of a word after expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +78,15 @@ impl Field {
             Part::Unknown => None,
         });
         known.collect()
+    }
+
+    /// How many bytes of it are known.
+    pub(super) fn len(&self) -> usize {
+        let len = |part: &Part| match part {
+            Part::Text(text) | Part::Glob(text) => text.len(),
+            Part::Unknown => 0,
+        };
+        self.0.iter().map(len).sum()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -171,6 +186,8 @@ pub(super) struct Trap {
 pub(super) struct World {
     /// Absolute where it is known.
     pub cwd: Field,
+    /// Where it may be, when that is known of each of the states that were joined.
+    pub perhaps: Vec<Field>,
     pub vars: BTreeMap<String, Vec<Field>>,
     /// Any of what stands at a name may be what it means.
     pub functions: BTreeMap<String, Vec<Rc<Callable>>>,
@@ -188,6 +205,7 @@ pub(super) struct World {
 impl PartialEq for World {
     fn eq(&self, other: &Self) -> bool {
         self.cwd == other.cwd
+            && self.perhaps == other.perhaps
             && self.vars == other.vars
             && self.positional == other.positional
             && self.functions == other.functions
@@ -216,6 +234,7 @@ impl World {
         }
         Self {
             cwd: Field::text(at.cwd.to_string_lossy()),
+            perhaps: Vec::new(),
             vars,
             functions: BTreeMap::new(),
             positional: None,
@@ -243,7 +262,12 @@ impl World {
     /// One state in which all holds that holds in either: less is known, nothing is forgotten.
     fn join(&mut self, other: Self) {
         self.unlikely &= other.unlikely;
-        if self.cwd != other.cwd {
+        if self.cwd != other.cwd || self.perhaps != other.perhaps {
+            let mut places = self.places();
+            union(&mut places, other.places());
+            // An unknown one among them stays one: nothing is known of where that is.
+            places.truncate(MAX_PLACES);
+            self.perhaps = places;
             self.cwd = Field::unknown();
         }
         let unknown = || vec![Field::unknown()];
@@ -274,8 +298,11 @@ impl World {
     }
 
     pub(super) fn set(&mut self, name: &str, value: Vec<Field>) {
-        // Setting a read-only one fails, and the script goes on.
-        let value = match self.fixed.contains(name) {
+        let bytes: usize = value.iter().map(Field::len).sum();
+        // Setting a read-only one fails, and the script goes on. What has grown without end is
+        // not kept either.
+        let unknown = self.fixed.contains(name) || bytes > MAX_VALUE || value.len() > MAX_ITEMS;
+        let value = match unknown {
             true => vec![Field::unknown()],
             false => value,
         };
@@ -285,8 +312,34 @@ impl World {
     /// Moves to `dir`, seen from where the shell stands.
     pub(super) fn enter(&mut self, dir: &Field) {
         self.set("OLDPWD", vec![self.cwd.clone()]);
+        self.perhaps = match dir.start().starts_with('/') {
+            true => Vec::new(),
+            false => {
+                let places = self.perhaps.iter();
+                places
+                    .map(|place| place.clone().join(Field::text("/")).join(dir.clone()))
+                    .collect()
+            }
+        };
         self.cwd = self.absolute(dir);
         self.set("PWD", vec![self.cwd.clone()]);
+    }
+
+    /// Every place that it may stand in.
+    fn places(&self) -> Vec<Field> {
+        match self.perhaps.is_empty() {
+            true => vec![self.cwd.clone()],
+            false => self.perhaps.clone(),
+        }
+    }
+
+    /// Roughly how much it is to copy this.
+    pub(super) fn weight(&self) -> usize {
+        let values: usize = self.vars.values().map(Vec::len).sum();
+        let positional = self.positional.as_ref().map_or(0, Vec::len);
+        let perhaps: usize = self.perhaps.iter().map(|place| 4 + place.len() / 16).sum();
+        20 * (self.vars.len() + values + positional + perhaps + self.traps.len())
+            + 40 * self.functions.len()
     }
 
     /// The path seen from where the shell stands; not cleaned.
@@ -305,8 +358,25 @@ impl World {
         text.starts_with('/').then(|| PathBuf::from(text))
     }
 
+    /// What changing the path means, from each place that the shell may stand in.
+    pub(super) fn targets(&self, field: &Field, delete: bool) -> Vec<Target> {
+        let fixed =
+            matches!(field.0.first(), Some(Part::Unknown)) || field.start().starts_with('/');
+        if self.perhaps.is_empty() || fixed {
+            return vec![self.target(field, delete)];
+        }
+        let seen_from = |place: &Field| {
+            let path = place.clone().join(Field::text("/")).join(field.clone());
+            self.target(&path, delete)
+        };
+        // A loop may have gone on to places that were not followed.
+        let anywhere = self.target(field, delete);
+        let places = self.perhaps.iter().map(seen_from);
+        places.chain([anywhere]).collect()
+    }
+
     /// What changing the path means.
-    pub(super) fn target(&self, field: &Field, delete: bool) -> Target {
+    fn target(&self, field: &Field, delete: bool) -> Target {
         match self.path(field) {
             Some(path) if delete => Target::Delete(path),
             Some(path) => Target::Change(path),

@@ -1,12 +1,11 @@
 //! Builtins that change the shell, and commands that run others.
 
-use std::rc::Rc;
-
 use super::{
     args::{Args, as_line},
+    bounds::{COMMAND, MAX_LEVEL, TOO_DEEP},
     stream::Stream,
     walk::Walker,
-    world::{Callable, Field, Part, World, merged},
+    world::{Callable, Field, Part, World},
 };
 
 /// Variables that would move the store or switch the guard off.
@@ -119,6 +118,26 @@ impl Walker<'_> {
 
     /// Runs a command that is spelled out.
     pub(super) fn invoke(
+        &mut self,
+        argv: &[Field],
+        declared: &[(String, Vec<Field>)],
+        world: World,
+        stdin: &Stream,
+    ) -> (Vec<World>, Stream) {
+        if !self.charge(COMMAND / 4 + 60 * argv.len()) {
+            return (vec![world], Stream::unknown());
+        }
+        if self.level == MAX_LEVEL {
+            self.not_followed(TOO_DEEP);
+            return (vec![world], Stream::unknown());
+        }
+        self.level += 1;
+        let after = self.invoke_here(argv, declared, world, stdin);
+        self.level -= 1;
+        after
+    }
+
+    fn invoke_here(
         &mut self,
         argv: &[Field],
         declared: &[(String, Vec<Field>)],
@@ -374,78 +393,6 @@ impl Walker<'_> {
             false => printed,
         };
         (vec![world], printed)
-    }
-
-    /// `readonly` and `declare -r`: what is set afterwards may fail.
-    fn fix(&mut self, name: &str, args: &[Field], world: &mut World) {
-        let parsed = Args::parse(args, "", &[], false);
-        // A function that is read-only cannot be defined again.
-        self.restricted |= parsed.has(&["f"]);
-        if name == "readonly" || parsed.has(&["r"]) {
-            let names = parsed.operands.iter().map(|field| {
-                let start = field.start();
-                start.split('=').next().unwrap_or_default().to_owned()
-            });
-            world.fixed.extend(names);
-        }
-    }
-
-    /// Runs what a name of the line may mean, each meaning by itself.
-    fn call_any(
-        &mut self,
-        meanings: &[Rc<Callable>],
-        argv: &[Field],
-        declared: &[(String, Vec<Field>)],
-        world: World,
-        stdin: &Stream,
-    ) -> (Vec<World>, Stream) {
-        let mut worlds = Vec::new();
-        let mut last = Stream::default();
-        for meaning in meanings {
-            let (after, printed) = match &**meaning {
-                Callable::Function { body, .. } => {
-                    self.call(body, world.clone(), &argv[1..], stdin)
-                }
-                Callable::Alias(text) => {
-                    let line = format!("{text} {}", quoted(&argv[1..]));
-                    let mut inner = world.clone();
-                    if let Some(name) = argv[0].known() {
-                        inner.functions.remove(&name);
-                    }
-                    self.run_apart(&line, &inner, stdin);
-                    (vec![world.clone()], Stream::unknown())
-                }
-                Callable::Plain => self.invoke_plain(argv, declared, world.clone(), stdin),
-            };
-            worlds = merged(worlds, after);
-            last = printed;
-        }
-        match meanings.len() {
-            1 => (worlds, last),
-            _ => (worlds, Stream::unknown()),
-        }
-    }
-
-    /// Runs a command that no function or alias of the line can stand for.
-    pub(super) fn invoke_plain(
-        &mut self,
-        argv: &[Field],
-        declared: &[(String, Vec<Field>)],
-        mut world: World,
-        stdin: &Stream,
-    ) -> (Vec<World>, Stream) {
-        let name = argv.first().and_then(Field::known).unwrap_or_default();
-        let Some(hidden) = world.functions.remove(&name) else {
-            return self.invoke(argv, declared, world, stdin);
-        };
-        let (mut after, printed) = self.invoke(argv, declared, world, stdin);
-        for world in &mut after {
-            let functions = &mut world.functions;
-            functions
-                .entry(name.clone())
-                .or_insert_with(|| hidden.clone());
-        }
-        (after, printed)
     }
 
     /// `eval`: the arguments are a line of this shell.
@@ -768,7 +715,7 @@ fn shared(values: &[Field]) -> Field {
 }
 
 /// The arguments as words that a shell reads back; what is not known becomes a variable.
-fn quoted(fields: &[Field]) -> String {
+pub(super) fn quoted(fields: &[Field]) -> String {
     let word = |field: &Field| {
         let parts = field.0.iter().map(|part| match part {
             Part::Text(text) | Part::Glob(text) => format!("'{}'", text.replace('\'', r"'\''")),

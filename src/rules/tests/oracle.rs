@@ -9,7 +9,7 @@ use ulid::Ulid;
 use crate::{
     automaton::Surface,
     conflict::{by_strength, contradictions, strength},
-    findings::{Change, Finder, Kind, compare},
+    findings::{Comparison, Finder, Kind, compare},
     letter::{LetterSet, PatternEnv, Place},
     model::{Invariant, InvariantId, Layer, LetterCheck, Scope, Severity},
 };
@@ -266,14 +266,14 @@ proptest! {
         let gained = truth.sets[1].difference(&truth.sets[0]).next().is_some();
         let check = |path: &str, was: bool| allows(&before, path) == was && allows(&after, path) != was;
         match compare(Some(&before), Some(&after), &Surface::default(), &[]) {
-            Change::Equal => prop_assert!(!lost && !gained),
-            Change::Tighter(w) => prop_assert!(!gained && (w.0.starts_with('/') || check(&w.0, true))),
-            Change::Looser(w) => prop_assert!(!lost && (w.0.starts_with('/') || check(&w.0, false))),
-            Change::Incomparable(l, g) => {
+            Comparison::Equal => prop_assert!(!lost && !gained),
+            Comparison::Tighter(w) => prop_assert!(!gained && (w.0.starts_with('/') || check(&w.0, true))),
+            Comparison::Looser(w) => prop_assert!(!lost && (w.0.starts_with('/') || check(&w.0, false))),
+            Comparison::Incomparable(l, g) => {
                 prop_assert!(l.0.starts_with('/') || check(&l.0, true));
                 prop_assert!(g.0.starts_with('/') || check(&g.0, false));
             }
-            Change::Undecided => prop_assert!(false),
+            Comparison::Undecided => prop_assert!(false),
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::{
 
 type Lines = Vec<(String, Style)>;
 
-/// The breaches of a verdict, and what the model was told.
-fn told(lines: &mut Lines, theme: &Theme, verdict: &Verdict) {
+/// Adds the breaches of a verdict and the text that the model read.
+fn verdict_in_full(lines: &mut Lines, theme: &Theme, verdict: &Verdict) {
     for breach in &verdict.breaches {
         lines.push((String::new(), theme.text));
         lines.push((breach.text.clone(), theme.bad));
@@ -256,7 +256,7 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
             for path in attempt.effects.iter().flat_map(|e| e.changed_paths()) {
                 field(&mut lines, theme, "path", &path.display().to_string());
             }
-            told(&mut lines, theme, verdict);
+            verdict_in_full(&mut lines, theme, verdict);
         }
         EventKind::ChangeFound {
             plan_id,
@@ -271,7 +271,7 @@ pub(super) fn breach(seq: u64, model: &Model, theme: &Theme) -> Lines {
             if !command.is_empty() {
                 field(&mut lines, theme, "after", command);
             }
-            told(&mut lines, theme, verdict);
+            verdict_in_full(&mut lines, theme, verdict);
         }
         EventKind::ChangeNotAttributed {
             project,

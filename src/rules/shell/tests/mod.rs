@@ -2,6 +2,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use super::*;
 
+mod bounds;
 mod branches;
 mod proof;
 mod tools;
