@@ -275,9 +275,7 @@ impl Core {
     fn binding(&self, call: &HookCall, step: &Step<'_>) -> Result<Binding, Need> {
         let (agent, pid) = (call.agent.as_str(), call.pid);
         let key = (agent.to_owned(), call.session.clone());
-        let past = step.facts.past_session.as_ref();
-        let past = past.filter(|s| s.agent == key.0 && s.session == key.1);
-        let known = self.state.sessions.get(&key).or(past).cloned();
+        let known = self.state.sessions.get(&key).cloned();
         let root = match &known {
             Some(known) => known.root.clone(),
             None => step.here().to_owned(),
