@@ -36,11 +36,7 @@ use invar::{
     rules::shell::{Surroundings, read},
 };
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
+use support::process::{check, feed, median, memory, tell};
 
 /// The median time of one call, from batches.
 fn time(mut call: impl FnMut(), batch: u32, batches: usize) -> Duration {
@@ -55,15 +51,6 @@ fn time(mut call: impl FnMut(), batch: u32, batches: usize) -> Duration {
         start.elapsed() / batch
     };
     median((0..batches).map(one).collect())
-}
-
-fn check(what: &str, measured: impl std::fmt::Debug, holds: bool, budget: &str) -> bool {
-    let verdict = if holds { "holds" } else { "BROKEN" };
-    println!(
-        "{what:<52} {:>14}   budget {budget:<22} {verdict}",
-        format!("{measured:?}")
-    );
-    holds
 }
 
 fn main() {
@@ -204,19 +191,6 @@ fn payload(home: &Path, file: &str) -> String {
     )
 }
 
-fn feed(mut command: Command, input: &str) -> (Duration, Vec<u8>) {
-    let start = Instant::now();
-    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    (start.elapsed(), output.stdout)
-}
-
 /// A Rust program that only reads stdin and prints.
 fn baseline(folder: &Path) -> PathBuf {
     let source = folder.join("baseline.rs");
@@ -261,21 +235,13 @@ fn hook(home: &Path) -> bool {
         command.env_clear().stdout(Stdio::piped());
         plain.push(feed(command, &input).0);
         let (time, answer) = feed(invar(home, &["hook", "claude-code"]), &input);
-        assert!(answer.is_empty(), "an allow is silence");
+        assert!(answer.stdout.is_empty(), "an allow is silence");
         hooks.push(time);
     }
     let (plain, hooks) = (median(plain), median(hooks));
     let ratio = hooks.as_secs_f64() / plain.as_secs_f64();
-    println!(
-        "{:<52} {:>14}",
-        "a program that reads stdin and prints",
-        format!("{plain:?}")
-    );
-    println!(
-        "{:<52} {:>14}",
-        "hook process, allowed, engine running",
-        format!("{hooks:?}")
-    );
+    tell("a program that reads stdin and prints", plain);
+    tell("hook process, allowed, engine running", hooks);
     let held = check(
         "hook process against that program",
         format!("{ratio:.2}x"),
@@ -291,11 +257,7 @@ fn hook(home: &Path) -> bool {
             .0
         })
         .collect();
-    println!(
-        "{:<52} {:>14}",
-        "hook process, denied and durable",
-        format!("{:?}", median(denied))
-    );
+    tell("hook process, denied and durable", median(denied));
     engine.kill().unwrap();
     engine.wait().unwrap();
     held
@@ -384,18 +346,6 @@ fn breach_on_screen(home: &Path) -> bool {
         worst < Duration::from_millis(100),
         "100 ms",
     )
-}
-
-/// Memory of a process in MB.
-fn memory(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|l| l.starts_with("VmRSS")).unwrap();
-    line.split_whitespace()
-        .nth(1)
-        .unwrap()
-        .parse::<u64>()
-        .unwrap()
-        / 1024
 }
 
 /// 10,000 breaches a second for 10 seconds from a client on the socket, while a person presses

@@ -7,10 +7,11 @@ use invar::{
     cli::{
         self,
         args::{Cli, Command},
-        exit, logging, output,
+        exit, logging,
+        output::{self, Failure},
     },
     demo::{self, Player, Report, Stage},
-    engine::{EngineError, EngineHandle, Locations, caller},
+    engine::{EngineHandle, Locations, caller},
     ui::{self, run::UiError},
 };
 use tokio::sync::mpsc;
@@ -52,9 +53,8 @@ fn finish(result: Result<(), UiError>) -> u8 {
     };
     output::complain("error", &error.to_string());
     match error {
-        UiError::Engine(EngineError::NotForAgents(_)) => exit::BLOCKED,
-        UiError::Engine(EngineError::Store(_) | EngineError::Busy(_)) => exit::STORE,
-        _ => exit::FAILED,
+        UiError::Engine(error) => Failure::Engine(error).exit(),
+        UiError::NoTerminal | UiError::Terminal(_) => exit::FAILED,
     }
 }
 
@@ -68,8 +68,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, UiError> {
 
 fn open_screen(cli: Cli) -> Result<(), UiError> {
     if let Some(mark) = caller::own_mark() {
-        let refusal = caller::refusal(&format!("{mark} is set"));
-        return Err(EngineError::NotForAgents(refusal).into());
+        return Err(caller::refusal(&format!("{mark} is set")).into());
     }
     let locations = Locations::from_env(cli.store)?;
     let _log = logging::start(&locations.logs);

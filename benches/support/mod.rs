@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each bench uses its part")]
 
+pub mod history;
+pub mod process;
+
 use std::{path::Path, sync::Arc};
 
 use invar::{

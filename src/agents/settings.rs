@@ -10,6 +10,7 @@ use jsonc_parser::{
 use serde_json::Value;
 
 use super::dialect::Agent;
+use crate::model::{Problem, error_by_problem};
 
 /// What stands for the binary in a template.
 const MARK: &str = "{{INVAR}}";
@@ -42,11 +43,20 @@ pub enum Form {
 }
 
 /// Why settings could not be changed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}, {fault}; mend the file by hand first, nothing was changed", path.display())]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError {
     pub path: PathBuf,
     pub fault: String,
+}
+
+error_by_problem!(SettingsError);
+
+impl SettingsError {
+    /// What is wrong with which file, and what to do.
+    pub fn problem(&self) -> Problem {
+        Problem::new(format!("{}, {}", self.path.display(), self.fault))
+            .hint("mend the file by hand first, nothing was changed")
+    }
 }
 
 impl Install {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::action::{Action, TABLE};
+use crate::model::{Problem, error_by_problem};
 
 /// A key as it is pressed, without the accidents of terminals: shift is part of the letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,23 +88,41 @@ pub struct Keymap {
 }
 
 /// Why a configured keymap cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeymapError {
-    #[error("{key:?} is no key; write one such as a, G, ctrl-t, f5, enter or pageup")]
-    NoKey { action: String, key: String },
-    #[error(
-        "{key} asks for both `{first}` and `{second}`; give one of them another key, or [] for none"
-    )]
+    NoKey {
+        action: String,
+        key: String,
+    },
     Clash {
         key: String,
         first: &'static str,
         second: &'static str,
     },
-    #[error("{key} is the same everywhere and cannot be bound")]
-    Reserved { action: String, key: String },
+    Reserved {
+        action: String,
+        key: String,
+    },
 }
 
+error_by_problem!(KeymapError);
+
 impl KeymapError {
+    /// What is wrong, and what to write instead.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::NoKey { key, .. } => Problem::new(format!("{key:?} is no key"))
+                .hint("write one such as a, G, ctrl-t, f5, enter or pageup"),
+            Self::Clash { key, first, second } => {
+                Problem::new(format!("{key} asks for both `{first}` and `{second}`"))
+                    .hint("give one of them another key, or [] for none")
+            }
+            Self::Reserved { key, .. } => {
+                Problem::new(format!("{key} is the same everywhere and cannot be bound"))
+            }
+        }
+    }
+
     /// The actions of the configuration that it is about, the one to point at first.
     pub fn actions(&self) -> Vec<&str> {
         match self {

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::{action::TABLE, keymap::Keymap};
-use crate::engine::config::{Config, line_and_column, toml_fault};
+use crate::{
+    engine::config::{Config, line_and_column, toml_fault},
+    model::Problem,
+};
 
 /// Which signs are drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,9 +73,9 @@ impl Settings {
     /// Reads the text of a configuration file; `path` is only named in the error.
     ///
     /// # Errors
-    /// A sentence with file, line and column: what TOML or a field does not allow, a key that is
+    /// A problem with file, line and column: what TOML or a field does not allow, a key that is
     /// none, two actions with one key.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, String> {
+    pub fn parse(text: &str, path: &Path) -> Result<Self, Problem> {
         let file: File = toml::from_str(text)
             .map_err(|error| format!("{}, {}", path.display(), toml_fault(text, &error)))?;
         let changes = file
@@ -84,7 +87,8 @@ impl Settings {
             let actions = error.actions();
             let at = actions.iter().find_map(|id| file.keys.get(*id));
             let (line, column) = line_and_column(text, at.map_or(0, |s| s.span().start));
-            format!("{}, line {line}, column {column}: {error}", path.display())
+            let place = format!("{}, line {line}, column {column}", path.display());
+            error.problem().within(place)
         })?;
         Ok(Self {
             ui: file.ui,
@@ -108,7 +112,7 @@ mod tests {
     use crate::app::action::Action;
 
     fn parse(text: &str) -> Result<Settings, String> {
-        Settings::parse(text, Path::new("c.toml"))
+        Settings::parse(text, Path::new("c.toml")).map_err(|e| e.to_string())
     }
 
     #[test]

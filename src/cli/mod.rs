@@ -84,14 +84,14 @@ impl Context {
     /// Refuses what only people do when an agent runs this process.
     ///
     /// # Errors
-    /// [`EngineError::NotForAgents`].
+    /// [`ErrorKind::NotForAgents`](engine::ErrorKind).
     pub fn check_caller(&mut self) -> Result<(), EngineError> {
         if self.read_only {
-            return Err(EngineError::Invalid(
-                "this would change something, and --read-only says not to".into(),
+            return Err(EngineError::invalid(
+                "this would change something, and --read-only says not to",
             ));
         }
-        let refuse = |why: String| Err(EngineError::NotForAgents(caller::refusal(&why)));
+        let refuse = |why: String| Err(caller::refusal(&why));
         if let Some(mark) = caller::own_mark() {
             return refuse(format!("{mark} is set"));
         }
@@ -150,8 +150,8 @@ pub fn run(cli: Cli, command: Command) -> u8 {
     let output = Output::new(cli.format, name);
     let is_export = matches!(command, Command::Export(_));
     if matches!(cli.format, Format::Toml | Format::Yaml) && !is_export {
-        let text = "--format toml and yaml are for `export`; use text, json or ndjson";
-        return output.fail(&Failure::Usage(text.into()));
+        let failure = Failure::usage("--format toml and yaml are for `export`");
+        return output.fail(&failure.hint("use text, json or ndjson"));
     }
     let result = Context::new(&cli)
         .map_err(Failure::from)

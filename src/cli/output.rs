@@ -1,14 +1,17 @@
 //! What a command prints: text for people, one JSON envelope for programs.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    fmt,
+    io::{self, IsTerminal, Write},
+};
 
 use serde_json::{Value, json};
 
 use super::{args::Format, exit};
 use crate::{
     agents::settings::SettingsError,
-    engine::EngineError,
-    model::{ModelError, hidden_char_name, is_hidden, visible},
+    engine::{EngineError, ErrorKind},
+    model::{ModelError, Problem, hidden_char_name, is_hidden, visible},
     rules::filter::FilterError,
 };
 
@@ -40,11 +43,11 @@ impl Done {
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("{0}")]
-    Usage(String),
+    Usage(Problem),
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error("{0}")]
-    Failed(String),
+    Failed(Problem),
     /// Not a failure: everything there is to say was printed already.
     #[error("")]
     Silent,
@@ -52,60 +55,94 @@ pub enum Failure {
 
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Self {
-        Self::Usage(error.to_string())
+        Self::Usage(error.problem())
     }
 }
 
 impl From<FilterError> for Failure {
     fn from(error: FilterError) -> Self {
-        Self::Usage(error.to_string())
+        Self::usage(error.to_string())
     }
 }
 
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Self {
-        Self::Failed(error.to_string())
+        Self::Failed(error.problem())
     }
 }
 
 impl Failure {
+    /// The command was not called in a way that it has.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(Problem::new(message))
+    }
+
+    /// The command could not do it.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(Problem::new(message))
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        self.with(|problem| problem.hint(hint))
+    }
+
+    /// Says what caused it.
+    #[must_use]
+    pub fn caused_by(self, source: impl fmt::Display) -> Self {
+        self.with(|problem| problem.caused_by(source))
+    }
+
+    fn with(self, more: impl FnOnce(Problem) -> Problem) -> Self {
+        match self {
+            Self::Usage(problem) => Self::Usage(more(problem)),
+            Self::Failed(problem) => Self::Failed(more(problem)),
+            Self::Engine(EngineError { kind, problem }) => Self::Engine(EngineError {
+                kind,
+                problem: more(problem),
+            }),
+            Self::Silent => Self::Silent,
+        }
+    }
+
+    fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Usage(problem) | Self::Failed(problem) => Some(problem),
+            Self::Engine(error) => Some(&error.problem),
+            Self::Silent => None,
+        }
+    }
+
     /// The exit code of the interface.
     pub fn exit(&self) -> u8 {
         match self {
             Self::Usage(_) => exit::USAGE,
             Self::Failed(_) => exit::FAILED,
             Self::Silent => exit::DONE,
-            Self::Engine(error) => match error {
-                EngineError::Invalid(_) | EngineError::Failed(_) => exit::FAILED,
-                EngineError::NotForAgents(_) => exit::BLOCKED,
-                EngineError::NotFound { .. } | EngineError::NotUnique { .. } => exit::NOT_FOUND,
-                EngineError::Blocked { .. } | EngineError::ReconciliationTimeout { .. } => {
-                    exit::BLOCKED
-                }
-                EngineError::Halted { .. } => exit::HALTED,
-                EngineError::Store(_)
-                | EngineError::Busy(_)
-                | EngineError::InvariantLoad { .. } => exit::STORE,
+            Self::Engine(error) => match error.kind {
+                ErrorKind::Invalid | ErrorKind::Failed => exit::FAILED,
+                ErrorKind::NotFound | ErrorKind::NotUnique { .. } => exit::NOT_FOUND,
+                ErrorKind::NotForAgents
+                | ErrorKind::Blocked(_)
+                | ErrorKind::ReconciliationTimeout { .. } => exit::BLOCKED,
+                ErrorKind::Halted => exit::HALTED,
+                ErrorKind::Store | ErrorKind::Busy | ErrorKind::InvariantLoad { .. } => exit::STORE,
             },
         }
     }
 
     fn data(&self) -> Value {
-        match self {
-            Self::Engine(EngineError::Blocked {
-                plan_id,
-                transition,
-                violated_ids,
-                reasons,
-            }) => {
-                json!({
-                    "error": "ReconciliationBlocked", "plan_id": plan_id,
-                    "transition": transition, "violated_ids": violated_ids, "reasons": reasons,
-                })
-            }
-            Self::Engine(EngineError::NotUnique { candidates, .. }) => {
-                json!({"candidates": candidates})
-            }
+        let Self::Engine(error) = self else {
+            return Value::Null;
+        };
+        match &error.kind {
+            ErrorKind::Blocked(block) => json!({
+                "error": "ReconciliationBlocked", "plan_id": block.plan_id,
+                "transition": block.transition, "violated_ids": block.violated_ids,
+                "reasons": block.reasons,
+            }),
+            ErrorKind::NotUnique { candidates } => json!({"candidates": candidates}),
             _ => Value::Null,
         }
     }
@@ -135,7 +172,7 @@ impl Output {
                 let messages: Vec<Value> = done
                     .notes
                     .iter()
-                    .map(|n| json!({"level": "note", "text": n, "hint": null}))
+                    .map(|note| message("note", note, &[]))
                     .collect();
                 let status = if done.exit == exit::DONE {
                     "ok"
@@ -151,24 +188,18 @@ impl Output {
     /// Prints a failure; returns its exit code.
     pub(super) fn fail(&self, failure: &Failure) -> u8 {
         let code = failure.exit();
-        if matches!(failure, Failure::Silent) {
+        let Some(problem) = failure.problem() else {
             return code;
-        }
-        let text = failure.to_string();
-        // Our sentences end in what to do next.
-        let (what, hint) = match text.split_once("; ") {
-            Some((what, hint)) => (what, Some(hint)),
-            None => (text.as_str(), None),
         };
         match self.format {
-            Format::Text | Format::Toml | Format::Yaml => complain("error", &text),
+            Format::Text | Format::Toml | Format::Yaml => complain("error", &problem.to_string()),
             Format::Json | Format::Ndjson => {
                 let status = if code == exit::BLOCKED || code == exit::HALTED {
                     "blocked"
                 } else {
                     "error"
                 };
-                let message = json!({"level": "error", "text": what, "hint": hint});
+                let message = message("error", &problem.what(), &problem.hints);
                 self.envelope(status, code, &failure.data(), &[message]);
             }
         }
@@ -186,6 +217,11 @@ impl Output {
         };
         print(&(escape_hidden(&text) + "\n"));
     }
+}
+
+/// One message of the envelope; `hint` is the first of its hints.
+fn message(level: &str, text: &str, hints: &[String]) -> Value {
+    json!({"level": level, "text": text, "hint": hints.first(), "hints": hints})
 }
 
 /// Writes to stdout; a reader that left early is no error.
@@ -232,6 +268,53 @@ pub fn escape_hidden(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{engine::Block, model::Transition};
+
+    /// What a failure says in JSON, and the sentence that people read.
+    fn said(failure: &Failure) -> (Value, String) {
+        let problem = failure.problem().unwrap();
+        let message = message("error", &problem.what(), &problem.hints);
+        (message, failure.to_string())
+    }
+
+    #[test]
+    fn a_semicolon_in_a_text_is_no_hint() {
+        let failure = Failure::Engine(EngineError::blocked(Block {
+            plan_id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap(),
+            transition: Transition::ApplyPlan,
+            violated_ids: Vec::new(),
+            reasons: vec!["\"a thing; with semicolon\" is violated".into()],
+        }));
+        let (json, text) = said(&failure);
+        let sentence = "apply of plan 01ARZ3NDEKTSV4RRFFQ69G5FAV is blocked: \"a thing; with semicolon\" is violated";
+        assert_eq!(text, sentence);
+        assert_eq!(json["text"], sentence);
+        assert_eq!((&json["hint"], &json["hints"]), (&Value::Null, &json!([])));
+    }
+
+    #[test]
+    fn hints_stand_apart_for_programs_and_at_the_end_for_people() {
+        let error = EngineError::not_found("plan", "x; y")
+            .hint("give at least 4 characters of the id")
+            .hint("see `invar plan list`");
+        let (json, text) = said(&error.into());
+        assert_eq!(json["text"], "plan \"x; y\" was not found");
+        assert_eq!(json["hint"], "give at least 4 characters of the id");
+        assert_eq!(json["hints"][1], "see `invar plan list`");
+        assert_eq!(
+            text,
+            "plan \"x; y\" was not found; give at least 4 characters of the id; see `invar plan list`"
+        );
+        let failure = Failure::failed("t.json cannot be read")
+            .caused_by("No such file")
+            .hint("give another");
+        let (json, text) = said(&failure);
+        assert_eq!(text, "t.json cannot be read: No such file; give another");
+        assert_eq!(json["text"], "t.json cannot be read: No such file");
+        let usage: Failure = ModelError::NoPatterns.into();
+        let (json, _) = said(&usage);
+        assert_eq!(json["hint"], "to forbid every edit write untouched: \"**\"");
+    }
 
     #[test]
     fn json_keeps_its_meaning_and_hides_nothing() {

@@ -25,6 +25,6 @@ pub async fn plain(stage: &Stage, mut print: impl FnMut(&Report)) -> Result<(), 
     let result = player.play(Duration::ZERO, &mut print).await;
     tokio::task::spawn_blocking(move || drop(host))
         .await
-        .map_err(|e| EngineError::Failed(format!("the demo's engine failed: {e}")))?;
+        .map_err(|e| EngineError::failed(format!("the demo's engine failed: {e}")))?;
     result
 }

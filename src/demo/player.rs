@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::scenario::{Deed, Stage};
 use crate::{
     engine::{
-        EngineError, EngineHandle,
+        EngineError, EngineHandle, ErrorKind,
         requests::{
             Add, Enforce, List, PlanRef, PlanResume, PlanTransition, PlanUse, Resolve, Violations,
         },
@@ -172,7 +172,7 @@ impl<'a> Player<'a> {
             Transition::ApplyPlan,
         ];
         let transition = all.into_iter().find(|t| t.verb() == verb).ok_or_else(|| {
-            EngineError::Failed(format!("the demo's scenario has an unknown phase {verb:?}"))
+            EngineError::failed(format!("the demo's scenario has an unknown phase {verb:?}"))
         })?;
         let request = PlanTransition {
             plan: self.plan(),
@@ -184,11 +184,13 @@ impl<'a> Player<'a> {
                 result.resolved_invariants.len(),
                 result.conflicts_resolved
             )),
-            Err(EngineError::Blocked { violated_ids, .. }) => Ok(format!(
-                "plan {verb}: blocked by {} invariant",
-                violated_ids.len()
-            )),
-            Err(error) => Err(error),
+            Err(error) => match &error.kind {
+                ErrorKind::Blocked(block) => Ok(format!(
+                    "plan {verb}: blocked by {} invariant",
+                    block.violated_ids.len()
+                )),
+                _ => Err(error),
+            },
         }
     }
 
@@ -257,7 +259,7 @@ impl<'a> Player<'a> {
             }
             child.wait_with_output()
         });
-        let fail = |what: String| EngineError::Failed(format!("the demo's hook failed: {what}"));
+        let fail = |what: String| EngineError::failed(format!("the demo's hook failed: {what}"));
         let output = run
             .await
             .map_err(|e| fail(e.to_string()))?
@@ -280,6 +282,6 @@ fn change_file(path: &Path) -> Result<(), EngineError> {
         false => before + "load() takes n rows\n",
     };
     fs::write(path, after).map_err(|e| {
-        EngineError::Failed(format!("the demo could not write {}: {e}", path.display()))
+        EngineError::failed(format!("the demo could not write {}: {e}", path.display()))
     })
 }

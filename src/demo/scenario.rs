@@ -56,7 +56,7 @@ impl Scenario {
     /// Never for the one that is built in; a test holds it to that.
     pub fn built_in() -> Result<Self, EngineError> {
         toml::from_str(include_str!("../../assets/demo.toml"))
-            .map_err(|e| EngineError::Failed(format!("the demo's scenario cannot be read: {e}")))
+            .map_err(|e| EngineError::failed(format!("the demo's scenario cannot be read: {e}")))
     }
 }
 
@@ -78,9 +78,9 @@ impl Stage {
     /// What the disk reports.
     pub fn new(binary: PathBuf) -> Result<Self, EngineError> {
         let fail = |e: std::io::Error| {
-            EngineError::Failed(format!(
-                "the demo needs a temporary folder: {e}; check TMPDIR"
-            ))
+            EngineError::failed("the demo needs a temporary folder")
+                .caused_by(e)
+                .hint("check TMPDIR")
         };
         let scenario = Scenario::built_in()?;
         let dir = tempfile::Builder::new()

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{
-    Call, EngineError,
+    Call, EngineError, ErrorKind,
     disk::Disk,
     facts::{Facts, Need},
     project_file::FileReading,
@@ -60,7 +60,12 @@ pub(crate) fn ask(disk: &Disk, call: Call, decider: &mut impl Decider) -> Answer
     let call = Arc::new(call);
     let answer = rounds(disk, &call, &mut facts, decider);
     // What was not recorded is found again by the next look.
-    if let Err(EngineError::Store(_) | EngineError::Busy(_) | EngineError::Failed(_)) = &answer {
+    if let Err(error) = &answer
+        && matches!(
+            error.kind,
+            ErrorKind::Store | ErrorKind::Busy | ErrorKind::Failed
+        )
+    {
         disk.give_back(Arc::unwrap_or_clone(facts));
     }
     answer
@@ -85,8 +90,9 @@ fn rounds(
             Outcome::Needs(need) => disk.supply(need, call, Arc::make_mut(facts))?,
         }
     }
-    Err(EngineError::Failed(format!(
-        "the decision on {:?} asked for facts again and again; please report it",
+    let message = format!(
+        "the decision on {:?} asked for facts again and again",
         call.name()
-    )))
+    );
+    Err(EngineError::failed(message).hint("please report it"))
 }

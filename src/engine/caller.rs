@@ -4,6 +4,8 @@
 
 use std::{ffi::OsString, fs, os::unix::ffi::OsStringExt};
 
+use super::EngineError;
+
 /// Variables that agents set for the commands they run.
 const MARKS: [&str; 11] = [
     "CLAUDECODE",
@@ -53,11 +55,12 @@ pub fn person() -> String {
         .unwrap_or_else(|| format!("user {}", rustix::process::getuid().as_raw()))
 }
 
-/// The sentence that refuses a call.
-pub fn refusal(why: &str) -> String {
-    format!(
-        "only people change invariants and plans, and this comes from under an agent ({why}); do it in a terminal of your own"
-    )
+/// The error that refuses a request.
+pub fn refusal(why: &str) -> EngineError {
+    EngineError::not_for_agents(format!(
+        "only people change invariants and plans, and this comes from under an agent ({why})"
+    ))
+    .hint("do it in a terminal of your own")
 }
 
 /// The nearest process above this one whose name is one of `names`.

@@ -10,6 +10,7 @@ use std::{
 
 use super::{
     Call, Config, EngineError, Locations, Request,
+    error::ErrorKind,
     host::Owner,
     peer,
     protocol::{ClientLine, EngineLine, PROTOCOL},
@@ -36,7 +37,7 @@ fn longer(wait: Duration) -> Duration {
 /// listens on no socket yet.
 ///
 /// # Errors
-/// [`EngineError::Busy`] when the deadline passes; what configuration or store report.
+/// [`ErrorKind::Busy`] when the deadline passes; what configuration or store report.
 pub fn open_session(locations: &Locations, deadline: Instant) -> Result<Session, EngineError> {
     let mut wait = FIRST_WAIT;
     loop {
@@ -46,17 +47,19 @@ pub fn open_session(locations: &Locations, deadline: Instant) -> Result<Session,
         let config = Config::load(&locations.config)?;
         match Engine::open(locations, &config) {
             Ok(engine) => return Ok(Session::Local(Box::new(engine))),
-            Err(EngineError::Busy(_)) if Instant::now() + wait < deadline => {
+            Err(error) if error.kind != ErrorKind::Busy => return Err(error),
+            Err(_) if Instant::now() + wait < deadline => {
                 std::thread::sleep(wait);
                 wait = longer(wait);
             }
-            Err(EngineError::Busy(message)) => {
-                let holder = Owner::read(locations)
-                    .map(|o| format!(" (process {} hosts its engine and does not answer)", o.pid))
-                    .unwrap_or_default();
-                return Err(EngineError::Busy(format!("{message}{holder}")));
+            Err(error) => {
+                return Err(match Owner::read(locations) {
+                    Some(Owner { pid, .. }) => error.remark(format!(
+                        "process {pid} hosts its engine and does not answer"
+                    )),
+                    None => error,
+                });
             }
-            Err(error) => return Err(error),
         }
     }
 }
@@ -87,14 +90,14 @@ impl Session {
                 },
             };
             if is_timeout(&lost) || Instant::now() >= deadline {
-                return Err(EngineError::Busy(
-                    "the engine did not answer in time; see whether its process is stuck".into(),
-                ));
+                return Err(EngineError::busy("the engine did not answer in time")
+                    .hint("see whether its process is stuck"));
             }
             if call.again() == Again::MustNot {
-                return Err(EngineError::Busy(format!(
-                    "the engine ended while it worked ({lost}), so it is not known whether it was done; look with `invar list` and `invar plan list`"
-                )));
+                return Err(EngineError::busy(format!(
+                    "the engine ended while it worked ({lost}), so it is not known whether it was done"
+                ))
+                .hint("look with `invar list` and `invar plan list`"));
             }
             // Whoever took over may end as well; asking on and on would take a processor.
             std::thread::sleep(wait.min(left(deadline)));

@@ -235,10 +235,10 @@ impl Config {
                 return Ok(Self::default());
             }
             Err(e) => {
-                return Err(EngineError::Failed(format!(
-                    "the configuration {} cannot be read: {e}; check its permissions",
-                    path.display()
-                )));
+                let message = format!("the configuration {} cannot be read", path.display());
+                return Err(EngineError::failed(message)
+                    .caused_by(e)
+                    .hint("check its permissions"));
             }
         };
         Self::parse(&text, path)
@@ -250,11 +250,9 @@ impl Config {
     /// What TOML or a field does not allow, with line and column.
     pub fn parse(text: &str, path: &Path) -> Result<Self, EngineError> {
         toml::from_str(text).map_err(|error| {
-            EngineError::Failed(format!(
-                "{}, {}; mend the line, or remove it to use the default",
-                path.display(),
-                toml_fault(text, &error)
-            ))
+            let fault = toml_fault(text, &error);
+            EngineError::failed(format!("{}, {fault}", path.display()))
+                .hint("mend the line, or remove it to use the default")
         })
     }
 

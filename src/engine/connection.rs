@@ -104,8 +104,7 @@ async fn listen(
         let share = match lines.next(room).await {
             Ok(Some(share)) => share,
             Ok(None) | Err(Unread::Lost) => return,
-            Err(Unread::Refused(why)) => {
-                let error = EngineError::Invalid(why);
+            Err(Unread::Refused(error)) => {
                 let line = EngineLine::error(0, error).to_line();
                 let _ = due.send(Due::Farewell(line)).await;
                 return;
@@ -165,9 +164,7 @@ async fn admit(handle: &EngineHandle, call: &Call, peer: Option<u32>) -> Result<
         Asker::People => {
             let agents = handle.ask(AgentPids {}).await?;
             let why = peer.and_then(|peer| caller::agent_above(peer, &agents));
-            why.map_or(Ok(()), |why| {
-                Err(EngineError::NotForAgents(caller::refusal(&why)))
-            })
+            why.map_or(Ok(()), |why| Err(caller::refusal(&why)))
         }
     }
 }
@@ -251,7 +248,7 @@ enum Unread {
     /// The peer is gone, or left in the middle of a line.
     Lost,
     /// The peer asks for too much.
-    Refused(String),
+    Refused(EngineError),
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
@@ -268,10 +265,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let until = Instant::now() + LINE_WITHIN;
         match timeout_at(until, self.rest(room)).await {
             Ok(share) => share.map(Some),
-            Err(_) => Err(Unread::Refused(format!(
-                "the request did not end within {} s; send it again, in smaller parts",
-                LINE_WITHIN.as_secs()
-            ))),
+            Err(_) => Err(Unread::Refused(
+                EngineError::invalid(format!(
+                    "the request did not end within {} s",
+                    LINE_WITHIN.as_secs()
+                ))
+                .hint("send it again, in smaller parts"),
+            )),
         }
     }
 
@@ -286,10 +286,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let length = end.map_or(part.len(), |end| end + 1);
             let whole = self.line.len() + length;
             if whole > LONGEST_LINE {
-                return Err(Unread::Refused(format!(
-                    "a request may have {} MB; ask for less at once",
-                    LONGEST_LINE >> 20
-                )));
+                return Err(Unread::Refused(
+                    EngineError::invalid(format!("a request may have {} MB", LONGEST_LINE >> 20))
+                        .hint("ask for less at once"),
+                ));
             }
             self.line.extend_from_slice(&part[..length]);
             self.read.consume(length);
@@ -313,6 +313,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
     use crate::{
+        error::ErrorKind,
         host::Host,
         requests::{Ping, Remove},
         tests::World,
@@ -354,7 +355,7 @@ mod tests {
         let Err(Unread::Refused(why)) = lines(&too_long).next(&room).await else {
             panic!("it was read")
         };
-        assert!(why.contains("16 MB"), "{why}");
+        assert!(why.to_string().contains("16 MB"), "{why}");
         let all = room.0.available_permits();
         assert_eq!(all, ROOM / SMALL_LINE, "what it held is free again");
     }
@@ -424,7 +425,7 @@ mod tests {
         anyone.unwrap();
         own.unwrap();
         if cfg!(target_os = "linux") {
-            assert!(matches!(people, Err(EngineError::NotForAgents(_))));
+            assert_eq!(people.unwrap_err().kind, ErrorKind::NotForAgents);
         }
     }
 }

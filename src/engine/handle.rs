@@ -48,7 +48,7 @@ enum Inner {
 
 /// An engine that went away.
 fn gone() -> EngineError {
-    EngineError::Busy("the engine ended before it answered; try again".into())
+    EngineError::busy("the engine ended before it answered").hint("try again")
 }
 
 impl EngineHandle {
@@ -62,7 +62,7 @@ impl EngineHandle {
     /// Nobody listens there, or another user does.
     pub async fn connect(socket: &Path) -> Result<Self, EngineError> {
         let fail = |e: io::Error| {
-            EngineError::Busy(format!("no engine answers at {}: {e}", socket.display()))
+            EngineError::busy(format!("no engine answers at {}", socket.display())).caused_by(e)
         };
         let stream = UnixStream::connect(socket).await.map_err(fail)?;
         let uid = stream.peer_cred().map_err(fail)?.uid();
@@ -113,9 +113,8 @@ impl EngineHandle {
                 // handed over after it: it may depend on what this one does.
                 let asked = tokio::task::spawn_blocking(move || ask::ask(&disk, call, &mut way));
                 let answer = asked.await.unwrap_or_else(|error| {
-                    let text =
-                        format!("the call was not asked to its end ({error}); please report it");
-                    Err(EngineError::Failed(text))
+                    let message = format!("the call was not asked to its end ({error})");
+                    Err(EngineError::failed(message).hint("please report it"))
                 });
                 Ok(Pending::of(answer))
             }
@@ -160,9 +159,10 @@ impl Way {
         self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
         match outcome.await.map_err(|_| gone())? {
             Outcome::Done(answer, _) => answer,
-            Outcome::Needs(_) => Err(EngineError::Failed(
-                "a call that is not about the disk asked for a fact of it; please report it".into(),
-            )),
+            Outcome::Needs(_) => {
+                let message = "a call that is not about the disk asked for a fact of it";
+                Err(EngineError::failed(message).hint("please report it"))
+            }
         }
     }
 }
@@ -267,7 +267,7 @@ impl Remote {
             call,
         };
         let mut line = serde_json::to_string(&line)
-            .map_err(|e| EngineError::Failed(format!("a call could not be encoded: {e}")))?;
+            .map_err(|e| EngineError::failed("a call could not be encoded").caused_by(e))?;
         line.push('\n');
         if self.lines.send(line).await.is_err() {
             let why = lock(&self.waiting).closed.clone();

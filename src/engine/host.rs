@@ -114,6 +114,7 @@ impl Host {
         engine.recall()?;
         let locations = engine.locations().clone();
         let disk = Arc::clone(engine.disk());
+        disk.stay();
         let (sender, receiver) = channel();
         let calls = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&calls);
@@ -121,7 +122,7 @@ impl Host {
         let thread = std::thread::Builder::new()
             .name("engine".into())
             .spawn(move || run(engine, &receiver, &wake, &counter))
-            .map_err(|e| EngineError::Failed(format!("the engine's thread did not start: {e}")))?;
+            .map_err(|e| EngineError::failed("the engine's thread did not start").caused_by(e))?;
         let mut host = Self {
             sender,
             thread: Some(thread),
@@ -137,10 +138,10 @@ impl Host {
             socket: host.locations.socket.clone(),
         };
         owner.write(&host.locations).map_err(|e| {
-            EngineError::Failed(format!(
-                "could not write {}: {e}; check the permissions of its folder",
-                host.locations.owner_file().display()
-            ))
+            let path = host.locations.owner_file();
+            EngineError::failed(format!("could not write {}", path.display()))
+                .caused_by(e)
+                .hint("check the permissions of its folder")
         })?;
         Ok(host)
     }

@@ -68,7 +68,7 @@ impl Journal {
         let mut rows = Vec::new();
         self.0.retain(|e| {
             let gone = e.undone && meets(e);
-            rows.extend(gone.then(|| Row::JournalDropped(e.number)));
+            rows.extend(gone.then_some(Row::JournalDropped(e.number)));
             !gone
         });
         if self.0.len() >= DEPTH {

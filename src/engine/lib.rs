@@ -36,7 +36,7 @@ pub mod writer;
 
 pub use client::{Session, open_session};
 pub use config::Config;
-pub use error::EngineError;
+pub use error::{Block, EngineError, ErrorKind};
 pub use handle::{EngineHandle, Subscription};
 pub use locations::Locations;
 pub use notices::{Notice, Notices};

@@ -11,6 +11,7 @@ use tokio::{
 
 use super::{
     Config, EngineError, EngineHandle, Locations, Notice, Subscription,
+    error::ErrorKind,
     host::{Host, Owner},
     requests::Snapshot,
     writer::Engine,
@@ -148,12 +149,12 @@ async fn find(locations: &Arc<Locations>, config: &Config) -> Result<Found, Engi
     let mut last = None;
     for _ in 0..GIVE_UP_AFTER {
         match try_once(locations, config).await {
-            Err(error @ EngineError::Busy(_)) => last = Some(error),
+            Err(error) if error.kind == ErrorKind::Busy => last = Some(error),
             found => return found,
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
-    Err(last.unwrap_or_else(|| EngineError::Busy("no engine could be reached".into())))
+    Err(last.unwrap_or_else(|| EngineError::busy("no engine could be reached")))
 }
 
 async fn try_once(locations: &Arc<Locations>, config: &Config) -> Result<Found, EngineError> {
@@ -183,6 +184,6 @@ async fn start_host(locations: &Arc<Locations>, config: &Config) -> Result<Host,
     let (places, config) = (Arc::clone(locations), config.clone());
     let opened =
         tokio::task::spawn_blocking(move || Engine::open(&places, &config).and_then(Host::start));
-    let panicked = |panic| EngineError::Failed(format!("the engine panicked: {panic}"));
+    let panicked = |panic| EngineError::failed("the engine panicked").caused_by(panic);
     opened.await.map_err(panicked)?
 }

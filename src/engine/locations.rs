@@ -29,9 +29,10 @@ impl Locations {
     /// Without a home folder nothing can be placed.
     pub fn from_env(store: Option<PathBuf>) -> Result<Self, EngineError> {
         let no_home = || {
-            EngineError::Failed(
-                "no home folder is known, so neither store nor configuration can be found; set HOME".into(),
+            EngineError::failed(
+                "no home folder is known, so neither store nor configuration can be found",
             )
+            .hint("set HOME")
         };
         // An empty HOME would place everything relative to wherever the agent stands.
         if std::env::var_os("HOME").is_none_or(|home| home.is_empty()) {
@@ -75,10 +76,10 @@ impl Locations {
 
 fn absolute(path: &Path) -> Result<PathBuf, EngineError> {
     let path = std::path::absolute(path).map_err(|e| {
-        EngineError::Failed(format!(
-            "the store path {} cannot be made absolute: {e}; give it in full",
-            path.display()
-        ))
+        let message = format!("the store path {} cannot be made absolute", path.display());
+        EngineError::failed(message)
+            .caused_by(e)
+            .hint("give it in full")
     })?;
     // Two spellings of one file must find one engine.
     let resolved = match (path.parent(), path.file_name()) {

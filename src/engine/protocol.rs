@@ -96,7 +96,7 @@ impl Misread {
         match self {
             Self::Foreign { v, id } => foreign_client(*v, *id),
             Self::Nonsense(why) => {
-                let error = EngineError::Invalid(format!("the request is not understood: {why}"));
+                let error = EngineError::invalid("the request is not understood").caused_by(why);
                 EngineLine::error(0, error).to_line()
             }
         }
@@ -130,9 +130,8 @@ impl EngineLine {
     pub(super) fn to_line(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|error| {
             tracing::error!(%error, "an answer could not be encoded");
-            let error = EngineError::Failed(format!(
-                "the engine could not encode its answer ({error}); please report it"
-            ));
+            let message = format!("the engine could not encode its answer ({error})");
+            let error = EngineError::failed(message).hint("please report it");
             // An error of one text can be encoded.
             serde_json::to_string(&Self::error(0, error)).unwrap_or_default()
         })
@@ -160,15 +159,17 @@ fn foreign_engine(line: &str) -> EngineError {
         .ok()
         .and_then(|line| Some(line["error"]["detail"].as_str()?.to_owned()));
     let said = said.map_or(String::new(), |said| format!(" (it says: {said})"));
-    EngineError::Failed(format!(
-        "the engine that runs is of another version of invar than this program{said}; end the older one of the two and try again"
+    EngineError::failed(format!(
+        "the engine that runs is of another version of invar than this program{said}"
     ))
+    .hint("end the older one of the two and try again")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
+        Block,
         model::{InvariantId, PlanId, Transition},
         requests::{AssentsDelegated, Ping, PlanList, Pong, Request},
     };
@@ -177,42 +178,27 @@ mod tests {
     fn every_kind_of_error_travels() {
         let plan_id: PlanId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
         let id: InvariantId = "01ARZ3NDEKTSV4RRFFQ69G5FAW".parse().unwrap();
+        let transition = Transition::ApplyPlan;
         for error in [
-            EngineError::Invalid("x".into()),
-            EngineError::NotForAgents("x".into()),
-            EngineError::NotFound {
-                what: "plan".into(),
-                name: "n".into(),
-                hint: "h".into(),
-            },
-            EngineError::NotUnique {
-                what: "plan".into(),
-                name: "n".into(),
-                candidates: vec!["a".into()],
-            },
-            EngineError::Blocked {
+            EngineError::invalid("x; y")
+                .caused_by("z")
+                .hint("a")
+                .hint("b"),
+            EngineError::not_for_agents("x"),
+            EngineError::not_found("plan", "n").hint("h"),
+            EngineError::not_unique("plan", "n", vec!["a".into()]),
+            EngineError::blocked(Block {
                 plan_id,
-                transition: Transition::ApplyPlan,
+                transition,
                 violated_ids: vec![id],
                 reasons: vec!["r".into()],
-            },
-            EngineError::InvariantLoad {
-                plan_id,
-                transition: Transition::ExecutePlan,
-                faults: vec!["f".into()],
-            },
-            EngineError::ReconciliationTimeout {
-                plan_id,
-                transition: Transition::ExecutePlan,
-                seconds: 1,
-            },
-            EngineError::Halted {
-                plan_id,
-                reason: "r".into(),
-            },
-            EngineError::Store("x".into()),
-            EngineError::Busy("x".into()),
-            EngineError::Failed("x".into()),
+            }),
+            EngineError::invariant_load(plan_id, transition, vec!["f".into()]),
+            EngineError::reconciliation_timeout(plan_id, transition, 1),
+            EngineError::halted(plan_id, "r"),
+            EngineError::store("x"),
+            EngineError::busy("x"),
+            EngineError::failed("x"),
         ] {
             let line = EngineLine::error(1, error.clone()).to_line();
             let Ok(EngineLine::Err { error: back, .. }) = EngineLine::read(&line) else {
@@ -263,7 +249,7 @@ mod tests {
         for not_ours in ["", "{}", "SSH-2.0-OpenSSH", r#"{"line":"greeting"}"#] {
             assert!(EngineLine::read(not_ours).is_err(), "{not_ours}");
         }
-        let refused = EngineLine::error(1, EngineError::Invalid("x".into())).to_line();
+        let refused = EngineLine::error(1, EngineError::invalid("x")).to_line();
         assert!(matches!(
             EngineLine::read(&refused),
             Ok(EngineLine::Err { id: 1, .. })

@@ -33,10 +33,9 @@ impl Server {
     /// Listens at `path`. The caller holds the store, so that a file that lies there is stale.
     pub(super) fn start(path: &Path, handle: EngineHandle) -> Result<Self, EngineError> {
         let fail = |what: &str, e: &io::Error| {
-            EngineError::Failed(format!(
-                "the engine's socket {} {what}: {e}; check the folder, or set XDG_RUNTIME_DIR",
-                path.display()
-            ))
+            EngineError::failed(format!("the engine's socket {} {what}", path.display()))
+                .caused_by(e)
+                .hint("check the folder, or set XDG_RUNTIME_DIR")
         };
         prepare_folder(path).map_err(|e| fail("has no safe folder", &e))?;
         let _ = fs::remove_file(path);

@@ -1,14 +1,14 @@
 //! What an engine keeps in memory, and a screen as its mirror: a fold over events.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     path::Path,
     sync::Arc,
 };
 
 use crate::{
     model::{
-        Action, ActionName, Assent, AssentId, AssentStatus, Event, EventKind, Invariant,
+        Action, ActionName, Assent, AssentId, AssentStatus, Decision, Event, EventKind, Invariant,
         InvariantId, Layer, LetterCheck, Origin, Plan, PlanChange, PlanId, Project, ProjectName,
         Running, Scope, Session, Strike, Verdict, VerdictKind, Violation, ViolationId,
     },
@@ -73,6 +73,8 @@ pub struct State {
     pub breaches: u64,
     /// Why invariants of the store could not be loaded; nothing is decided without them.
     pub unreadable: Vec<String>,
+    /// The digests of the sets in force that were written out since this state was loaded.
+    pub sets: HashSet<String>,
     /// Changes that can be undone.
     pub journal: Journal,
 }
@@ -300,8 +302,25 @@ impl State {
             EventKind::InvariantEnforced { plan_id, record } => {
                 vec![Row::Enforcement(*plan_id, record.clone())]
             }
-            EventKind::InvariantReconciled { decisions, .. } => {
-                decisions.iter().cloned().map(Row::Decision).collect()
+            EventKind::InvariantReconciled {
+                decisions,
+                set,
+                in_force,
+                ..
+            } => {
+                let row = |decision: &Decision| {
+                    let set = decision.parent.is_none().then(|| set.clone()).flatten();
+                    Row::Decision(Decision {
+                        set,
+                        ..decision.clone()
+                    })
+                };
+                let mut rows: Vec<Row> = decisions.iter().map(row).collect();
+                if let (Some(digest), Some(set)) = (set, in_force) {
+                    self.sets.insert(digest.clone());
+                    rows.push(Row::Set(digest.clone(), set.clone()));
+                }
+                rows
             }
         }
     }

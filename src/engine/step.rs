@@ -20,6 +20,8 @@ pub struct Step<'a> {
     pub facts: &'a Facts,
     /// Whether more than so many seconds have passed since the call was taken up.
     pub late: &'a dyn Fn(u32) -> bool,
+    /// Whether the store has met the set in force that has this digest.
+    pub knows_set: &'a dyn Fn(&str) -> bool,
     /// Events and rows, to be made durable together.
     pub batch: &'a mut Batch,
     /// What is to be done before the call is answered.
@@ -32,12 +34,14 @@ impl<'a> Step<'a> {
         now: Timestamp,
         facts: &'a Facts,
         late: &'a dyn Fn(u32) -> bool,
+        knows_set: &'a dyn Fn(&str) -> bool,
         batch: &'a mut Batch,
     ) -> Self {
         Self {
             now,
             facts,
             late,
+            knows_set,
             batch,
             effects: Effects::default(),
         }

@@ -26,7 +26,7 @@ use super::{
     step::{Effects, Step, Stop},
 };
 use crate::{
-    model::{DecisionKind, Event, EventKind, JudgeCheck},
+    model::{Decision, DecisionKind, Enforcement, Event, EventKind, JudgeCheck},
     store::{Batch, Store},
 };
 
@@ -87,7 +87,7 @@ impl Engine {
     /// Opens the store and loads it.
     ///
     /// # Errors
-    /// [`EngineError::Busy`] while another process has the store; what the store reports.
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy) while another process has the store; what the store reports.
     pub fn open(locations: &Locations, config: &Config) -> Result<Self, EngineError> {
         Self::over(Store::open(&locations.store)?, locations, config)
     }
@@ -161,7 +161,7 @@ impl Engine {
         let recorded = match self.heal() {
             Ok(()) => {
                 let mut batch = Batch::default();
-                at_once(&Facts::default(), &mut batch, |step| {
+                at_once(&self.store, &Facts::default(), &mut batch, |step| {
                     self.core.judged(check, step);
                 });
                 self.put_off(batch);
@@ -221,7 +221,7 @@ impl Engine {
                 continue;
             }
             let mut batch = Batch::default();
-            let (decided, effects) = at_once(&facts, &mut batch, |step| {
+            let (decided, effects) = at_once(&self.store, &facts, &mut batch, |step| {
                 let decided = self.core.handle(Call::clone(&call), step);
                 (decided, std::mem::take(&mut step.effects))
             });
@@ -253,7 +253,7 @@ impl Engine {
         if let Ok(config) = &config {
             self.disk.configure(config);
         }
-        at_once(&Facts::default(), &mut batch, |step| {
+        at_once(&self.store, &Facts::default(), &mut batch, |step| {
             self.core.configure(config, step);
         });
         self.put_off(batch);
@@ -356,6 +356,20 @@ impl Engine {
         &self.store
     }
 
+    /// The enforcement records of a node of a decision tree: kept as rows by the first schema,
+    /// and since then what follows from the set that was in force.
+    fn enforcements(&self, decision: &Decision) -> Result<Vec<Enforcement>, EngineError> {
+        let set = match (&decision.set, decision.kind) {
+            (Some(digest), _) => self.store.set(digest)?,
+            (None, DecisionKind::InvariantEnforced) => {
+                return Ok(self.store.enforcements(decision.plan_id, decision.id)?);
+            }
+            (None, DecisionKind::ConflictResolved) => None,
+        };
+        let records = set.map(|set| set.enforcements(decision.id, &decision.invariant_ids));
+        Ok(records.unwrap_or_default())
+    }
+
     /// Answers what shows the store, or the state as it is durable.
     fn read(&self, call: &Call, facts: &Facts) -> Answer {
         let here = &facts.root.written;
@@ -372,15 +386,9 @@ impl Engine {
                 let plan = self.core.find_plan(&r.plan, here)?.id;
                 let mut nodes = Vec::new();
                 for decision in self.store.decisions(plan)? {
-                    let enforcements = match decision.kind {
-                        DecisionKind::InvariantEnforced => {
-                            self.store.enforcements(plan, decision.id)?
-                        }
-                        DecisionKind::ConflictResolved => Vec::new(),
-                    };
                     nodes.push(DecisionNode {
+                        enforcements: self.enforcements(&decision)?,
                         decision,
-                        enforcements,
                     });
                 }
                 Decisions::into_reply(nodes)
@@ -388,10 +396,8 @@ impl Engine {
             Call::Events(r) => Events::into_reply(self.store.events(r.since, r.limit)?),
             Call::LogVerify(_) => LogVerify::into_reply(self.store.verify_log()?),
             other => {
-                return Err(EngineError::Failed(format!(
-                    "{:?} is no read; please report it",
-                    other.name()
-                )));
+                let message = format!("{:?} is no read", other.name());
+                return Err(EngineError::failed(message).hint("please report it"));
             }
         })
     }
@@ -400,7 +406,7 @@ impl Engine {
 impl Decider for Engine {
     fn files_read(&mut self, readings: Vec<FileReading>) {
         let mut batch = Batch::default();
-        at_once(&Facts::default(), &mut batch, |step| {
+        at_once(&self.store, &Facts::default(), &mut batch, |step| {
             self.core.files_read(readings, step);
         });
         self.put_off(batch);
@@ -415,7 +421,7 @@ impl Decider for Engine {
         self.durable.splice(0..0, events);
         outcomes
             .pop()
-            .ok_or_else(|| EngineError::Failed("a call had no answer; please report it".into()))
+            .ok_or_else(|| EngineError::failed("a call had no answer").hint("please report it"))
     }
 }
 
@@ -425,10 +431,23 @@ fn done(answer: Answer) -> Outcome {
 }
 
 /// Runs one step at this moment.
-fn at_once<T>(facts: &Facts, batch: &mut Batch, run: impl FnOnce(&mut Step<'_>) -> T) -> T {
+fn at_once<T>(
+    store: &Store,
+    facts: &Facts,
+    batch: &mut Batch,
+    run: impl FnOnce(&mut Step<'_>) -> T,
+) -> T {
     let started = Instant::now();
     let late = |seconds: u32| started.elapsed() > Duration::from_secs(seconds.into());
-    run(&mut Step::new(Timestamp::now(), facts, &late, batch))
+    // One that cannot be read is written out again, which harms nobody.
+    let knows_set = |digest: &str| matches!(store.set(digest), Ok(Some(_)));
+    run(&mut Step::new(
+        Timestamp::now(),
+        facts,
+        &late,
+        &knows_set,
+        batch,
+    ))
 }
 
 /// The chance that an engine's ids are made of.

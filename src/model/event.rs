@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, Assent, Attempt, Decision, Enforcement, Invariant, InvariantId, JournalStep,
+    Action, Assent, Attempt, Decision, Enforcement, InForce, Invariant, InvariantId, JournalStep,
     JudgeCheck, Phase, Plan, PlanId, Project, ProjectName, Session, Signature, Transition, Verdict,
     Violation,
 };
@@ -146,7 +146,8 @@ pub enum EventKind {
     JudgeChecked {
         check: JudgeCheck,
     },
-    /// One per enforcement record.
+    /// One per enforcement record, in logs of the first schema. Newer ones name the set in force
+    /// in `INVARIANT_RECONCILED`, from which the records follow.
     InvariantEnforced {
         plan_id: PlanId,
         record: Enforcement,
@@ -162,6 +163,12 @@ pub enum EventKind {
         conflicts_resolved: usize,
         decisions: Vec<Decision>,
         violated_ids: Vec<InvariantId>,
+        /// The digest of the set that is in force; absent in logs of the first schema.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        set: Option<String>,
+        /// That set, written out the first time that the store meets it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        in_force: Option<InForce>,
     },
     /// A violation no longer stands: corrected or waived.
     CorrectionApplied {
@@ -247,6 +254,8 @@ mod tests {
             conflicts_resolved: 1,
             decisions: Vec::new(),
             violated_ids: Vec::new(),
+            set: None,
+            in_force: None,
         };
         let event = Event {
             seq: 7,

@@ -5,10 +5,12 @@ mod attempt;
 mod event;
 pub mod fault;
 mod ids;
+mod in_force;
 mod invariant;
 mod judge;
 mod names;
 mod plan;
+mod problem;
 mod records;
 mod scope;
 mod text;
@@ -18,6 +20,7 @@ pub use assent::{Assent, AssentStatus, SLACK_NANOS};
 pub use attempt::{Attempt, Breach, Change, Effect, Signature, Strike, Verdict, VerdictKind};
 pub use event::{Event, EventKind, GENESIS_HASH, PlanChange};
 pub use ids::{AssentId, CheckId, DecisionId, InvariantId, PlanId, ViolationId};
+pub use in_force::{Holding, InForce};
 pub use invariant::{
     Checkpoint, Invariant, InvariantPatch, Layer, LayerKind, LetterCheck, NewInvariant, Origin,
     Remedy, Severity,
@@ -25,6 +28,7 @@ pub use invariant::{
 pub use judge::{CheckOutcome, HttpSettings, JudgeAnswer, JudgeCheck, JudgedAction, Money};
 pub use names::{ActionName, ProjectName};
 pub use plan::{Action, Phase, PhaseState, Plan, Project, Running, Session, Transition};
+pub use problem::Problem;
 pub use records::{
     ConflictRecord, Decision, DecisionKind, Enforcement, FoundChange, JournalEntry, JournalStep,
     ReconciliationDecision, ReconciliationResult, Violation, ViolationStatus,
@@ -33,58 +37,109 @@ pub use scope::{Scope, ScopeKind};
 pub use text::{MAX_TEXT, TextError, clean_text, hex, hidden_char_name, is_hidden, visible};
 
 /// What is wrong with a value that a person or a file handed in. Shown as it stands.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelError {
-    #[error("a project name must not be empty; write one such as `local/my-app`")]
     EmptyProjectName,
-    #[error("an action name must not be empty; write one such as `local/code-coverage`")]
     EmptyActionName,
-    #[error(
-        "the name {name:?} holds {what}; use letters, digits and marks that are visible, up to {max} characters"
-    )]
     BadName {
         name: String,
         what: String,
         max: usize,
     },
-    #[error("{value:?} is not an id: an id has 26 characters, such as 01ARZ3NDEKTSV4RRFFQ69G5FAV")]
-    BadId { value: String },
-    #[error("unknown scope {value:?}; use global, project, action or plan")]
-    UnknownScope { value: String },
-    #[error(
-        "the scope `{scope}` needs the name of its {scope}; add `--{scope} NAME` or use `global`"
-    )]
-    MissingSource { scope: &'static str },
-    #[error("unknown layer {value:?}; use plain, letter, judgment or assent")]
-    UnknownLayer { value: String },
-    #[error("unknown severity {value:?}; use error, warning or info")]
-    UnknownSeverity { value: String },
-    #[error(
-        "an invariant takes one letter form, and this one has both no_edits_outside and untouched; write two invariants"
-    )]
+    BadId {
+        value: String,
+    },
+    UnknownScope {
+        value: String,
+    },
+    MissingSource {
+        scope: &'static str,
+    },
+    UnknownLayer {
+        value: String,
+    },
+    UnknownSeverity {
+        value: String,
+    },
     TwoLetterForms,
-    #[error("a letter invariant needs a check: no_edits_outside or untouched")]
     NoLetterForm,
-    #[error(
-        "no_edits_outside needs at least one pattern; to forbid every edit write untouched: \"**\""
-    )]
     NoPatterns,
-    #[error("{field} belongs to the {wants} layer, and this invariant is {has}")]
     ForeignField {
         field: &'static str,
         wants: &'static str,
         has: &'static str,
     },
-    #[error("the fields are not understood: {fault}")]
-    BadFields { fault: String },
-    #[error("each_n_iterations needs a number of 1 or more")]
+    BadFields {
+        fault: String,
+    },
     ZeroIterations,
-    #[error(
-        "unknown checkpoint {value:?}; use each_edit, at_satisfaction or each_n_iterations=N with N of 1 or more"
-    )]
-    UnknownCheckpoint { value: String },
-    #[error("unknown remedy {value:?}; use inform, halt or warn")]
-    UnknownRemedy { value: String },
-    #[error(transparent)]
-    Text(#[from] TextError),
+    UnknownCheckpoint {
+        value: String,
+    },
+    UnknownRemedy {
+        value: String,
+    },
+    Text(TextError),
+}
+
+crate::error_by_problem!(ModelError);
+
+impl ModelError {
+    /// What is wrong, and what to write instead.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::EmptyProjectName => Problem::new("a project name must not be empty")
+                .hint("write one such as `local/my-app`"),
+            Self::EmptyActionName => Problem::new("an action name must not be empty")
+                .hint("write one such as `local/code-coverage`"),
+            Self::BadName { name, what, max } => {
+                Problem::new(format!("the name {name:?} holds {what}")).hint(format!(
+                    "use letters, digits and marks that are visible, up to {max} characters"
+                ))
+            }
+            Self::BadId { value } => Problem::new(format!(
+                "{value:?} is not an id: an id has 26 characters, such as 01ARZ3NDEKTSV4RRFFQ69G5FAV"
+            )),
+            Self::UnknownScope { value } => Problem::new(format!("unknown scope {value:?}"))
+                .hint("use global, project, action or plan"),
+            Self::MissingSource { scope } => Problem::new(format!(
+                "the scope `{scope}` needs the name of its {scope}"
+            ))
+            .hint(format!("add `--{scope} NAME` or use `global`")),
+            Self::UnknownLayer { value } => Problem::new(format!("unknown layer {value:?}"))
+                .hint("use plain, letter, judgment or assent"),
+            Self::UnknownSeverity { value } => Problem::new(format!("unknown severity {value:?}"))
+                .hint("use error, warning or info"),
+            Self::TwoLetterForms => Problem::new(
+                "an invariant takes one letter form, and this one has both no_edits_outside and untouched",
+            )
+            .hint("write two invariants"),
+            Self::NoLetterForm => {
+                Problem::new("a letter invariant needs a check: no_edits_outside or untouched")
+            }
+            Self::NoPatterns => Problem::new("no_edits_outside needs at least one pattern")
+                .hint("to forbid every edit write untouched: \"**\""),
+            Self::ForeignField { field, wants, has } => Problem::new(format!(
+                "{field} belongs to the {wants} layer, and this invariant is {has}"
+            )),
+            Self::BadFields { fault } => {
+                Problem::new("the fields are not understood").caused_by(fault)
+            }
+            Self::ZeroIterations => Problem::new("each_n_iterations needs a number of 1 or more"),
+            Self::UnknownCheckpoint { value } => {
+                Problem::new(format!("unknown checkpoint {value:?}")).hint(
+                    "use each_edit, at_satisfaction or each_n_iterations=N with N of 1 or more",
+                )
+            }
+            Self::UnknownRemedy { value } => Problem::new(format!("unknown remedy {value:?}"))
+                .hint("use inform, halt or warn"),
+            Self::Text(error) => error.problem(),
+        }
+    }
+}
+
+impl From<TextError> for ModelError {
+    fn from(error: TextError) -> Self {
+        Self::Text(error)
+    }
 }

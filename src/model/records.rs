@@ -62,6 +62,9 @@ pub struct Decision {
     pub summary: String,
     #[serde(default)]
     pub invariant_ids: Vec<InvariantId>,
+    /// The digest of the set that was in force, for a reconciliation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
 }
 
 /// Whether a violation still stands.

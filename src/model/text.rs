@@ -2,24 +2,44 @@
 
 use std::borrow::Cow;
 
+use crate::{Problem, error_by_problem};
+
 /// The longest text of an invariant, in Unicode scalar values after cleaning.
 pub const MAX_TEXT: usize = 2000;
 
 /// Why a text cannot be the text of an invariant.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextError {
-    #[error("the text is empty; say in a sentence what must stay true")]
     Empty,
-    #[error("the text has {length} characters and may have {MAX_TEXT}; shorten it by {}", length - MAX_TEXT)]
-    TooLong { length: usize },
-    #[error(
-        "the text holds {name} at line {line}, column {column}, which a reader cannot see; remove it"
-    )]
+    TooLong {
+        length: usize,
+    },
     Hidden {
         name: String,
         line: usize,
         column: usize,
     },
+}
+
+error_by_problem!(TextError);
+
+impl TextError {
+    /// What is wrong, and how to mend it.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Empty => {
+                Problem::new("the text is empty").hint("say in a sentence what must stay true")
+            }
+            Self::TooLong { length } => Problem::new(format!(
+                "the text has {length} characters and may have {MAX_TEXT}"
+            ))
+            .hint(format!("shorten it by {}", length - MAX_TEXT)),
+            Self::Hidden { name, line, column } => Problem::new(format!(
+                "the text holds {name} at line {line}, column {column}, which a reader cannot see"
+            ))
+            .hint("remove it"),
+        }
+    }
 }
 
 /// The name of a character that changes how text reads without being seen: controls,

@@ -10,44 +10,96 @@ use std::{collections::BTreeMap, path::Path};
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::model::hidden_char_name;
+use crate::model::{Problem, error_by_problem, hidden_char_name};
 
 /// What is wrong with a pattern, and where. Columns count characters from 1.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("pattern {pattern:?}, column {column}: {fault}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobError {
     pub pattern: String,
     pub column: usize,
     pub fault: GlobFault,
 }
 
+error_by_problem!(GlobError);
+
+impl GlobError {
+    /// What is wrong where, and what to write instead.
+    pub fn problem(&self) -> Problem {
+        let place = format!("pattern {:?}, column {}", self.pattern, self.column);
+        self.fault.problem().within(place)
+    }
+}
+
 /// The kinds of fault in a pattern.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GlobFault {
-    #[error("the pattern is empty; write a path such as `src/**`")]
     Empty,
-    #[error("`[` has no closing `]`; close it, or write `\\[` for the sign itself")]
     UnclosedClass,
-    #[error("`{{` has no closing `}}`; close it, or write `\\{{` for the sign itself")]
     UnclosedAlternation,
-    #[error("the range {0}-{1} in `[…]` runs backwards; swap its ends")]
     BackwardRange(char, char),
-    #[error("a backslash at the end escapes nothing; remove it or write `\\\\`")]
     DanglingEscape,
-    #[error("`{0}` is no part of a normalised path, so the pattern could never match; remove it")]
     ImpossiblePart(&'static str),
-    #[error("{0} cannot be seen; remove it")]
     Hidden(String),
-    #[error("alternations are nested deeper than {MAX_DEPTH}; write several patterns")]
     TooDeep,
-    #[error(
-        "the parameter {{{0}}} is not bound; bind it with `plan use --set {0}=VALUE`, or write `\\{{{0}}}` for a folder of that name"
-    )]
     UnboundParameter(String),
-    #[error("`~` needs a home folder, and none is known; write the path in full")]
     NoHome,
-    #[error("the pattern is too large to compile; write several smaller ones")]
     TooLarge,
+}
+
+error_by_problem!(GlobFault);
+
+impl GlobFault {
+    /// What is wrong, and what to write instead.
+    pub fn problem(&self) -> Problem {
+        let (what, hint) = match self {
+            Self::Empty => (
+                "the pattern is empty".to_owned(),
+                "write a path such as `src/**`".to_owned(),
+            ),
+            Self::UnclosedClass => (
+                "`[` has no closing `]`".into(),
+                "close it, or write `\\[` for the sign itself".into(),
+            ),
+            Self::UnclosedAlternation => (
+                "`{` has no closing `}`".into(),
+                "close it, or write `\\{` for the sign itself".into(),
+            ),
+            Self::BackwardRange(from, to) => (
+                format!("the range {from}-{to} in `[…]` runs backwards"),
+                "swap its ends".into(),
+            ),
+            Self::DanglingEscape => (
+                "a backslash at the end escapes nothing".into(),
+                "remove it or write `\\\\`".into(),
+            ),
+            Self::ImpossiblePart(part) => (
+                format!(
+                    "`{part}` is no part of a normalised path, so the pattern could never match"
+                ),
+                "remove it".into(),
+            ),
+            Self::Hidden(name) => (format!("{name} cannot be seen"), "remove it".into()),
+            Self::TooDeep => (
+                format!("alternations are nested deeper than {MAX_DEPTH}"),
+                "write several patterns".into(),
+            ),
+            Self::UnboundParameter(name) => (
+                format!("the parameter {{{name}}} is not bound"),
+                format!(
+                    "bind it with `plan use --set {name}=VALUE`, or write `\\{{{name}}}` for a folder of that name"
+                ),
+            ),
+            Self::NoHome => (
+                "`~` needs a home folder, and none is known".into(),
+                "write the path in full".into(),
+            ),
+            Self::TooLarge => (
+                "the pattern is too large to compile".into(),
+                "write several smaller ones".into(),
+            ),
+        };
+        Problem::new(what).hint(hint)
+    }
 }
 
 /// How deep alternations may nest: the parser calls itself for each level.

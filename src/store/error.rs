@@ -5,45 +5,79 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use invar_model::{Problem, error_by_problem};
+
 /// An error of the store.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone)]
 pub enum StoreError {
-    #[error(
-        "the store {} is in use by another process; try again, or end the process that holds it", path.display()
-    )]
-    Locked { path: PathBuf },
-    #[error(
-        "the store {} has schema {found} and this invar knows {known}; install the newer invar that wrote it", path.display()
-    )]
+    Locked {
+        path: PathBuf,
+    },
     Schema {
         path: PathBuf,
         found: u32,
         known: u32,
     },
-    #[error(
-        "the record {key} of table `{table}` in {} cannot be read: {fault}; restore the store from a copy, or export what can be read", path.display()
-    )]
     Record {
         path: PathBuf,
         table: String,
         key: String,
         fault: String,
     },
-    #[error(
-        "the store {} is damaged ({fault}); restore it from a copy, or move it away to start with an empty one", path.display()
-    )]
-    Damaged { path: PathBuf, fault: String },
-    #[error("could not {doing} in the store {}: {fault}; check the disk and the permissions", path.display())]
+    Damaged {
+        path: PathBuf,
+        fault: String,
+    },
     Io {
         path: PathBuf,
         doing: String,
         fault: String,
     },
-    #[error("a record could not be encoded: {0}; this is a fault of invar, please report it")]
     Encode(String),
 }
 
+error_by_problem!(StoreError);
+
 impl StoreError {
+    /// What failed, in which store, and what to do next.
+    pub fn problem(&self) -> Problem {
+        match self {
+            Self::Locked { path } => Problem::new(format!(
+                "the store {} is in use by another process",
+                path.display()
+            ))
+            .hint("try again, or end the process that holds it"),
+            Self::Schema { path, found, known } => Problem::new(format!(
+                "the store {} has schema {found} and this invar knows {known}",
+                path.display()
+            ))
+            .hint("install the newer invar that wrote it"),
+            Self::Record {
+                path,
+                table,
+                key,
+                fault,
+            } => Problem::new(format!(
+                "the record {key} of table `{table}` in {} cannot be read",
+                path.display()
+            ))
+            .caused_by(fault)
+            .hint("restore the store from a copy, or export what can be read"),
+            Self::Damaged { path, fault } => {
+                Problem::new(format!("the store {} is damaged ({fault})", path.display()))
+                    .hint("restore it from a copy, or move it away to start with an empty one")
+            }
+            Self::Io { path, doing, fault } => {
+                Problem::new(format!("could not {doing} in the store {}", path.display()))
+                    .caused_by(fault)
+                    .hint("check the disk and the permissions")
+            }
+            Self::Encode(fault) => Problem::new("a record could not be encoded")
+                .caused_by(fault)
+                .hint("this is a fault of invar, please report it"),
+        }
+    }
+
     pub(super) fn io(path: &Path, doing: &str, error: &io::Error) -> Self {
         Self::Io {
             path: path.to_owned(),

@@ -25,8 +25,9 @@ pub use open::SCHEMA;
 
 use codec::{decode, encode};
 use invar_model::{
-    Action, Assent, Decision, DecisionId, Enforcement, Event, Invariant, InvariantId, JournalEntry,
-    JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike, Violation, hex,
+    Action, Assent, Decision, DecisionId, Enforcement, Event, InForce, Invariant, InvariantId,
+    JournalEntry, JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike,
+    Violation, hex,
 };
 use tables::*;
 
@@ -52,6 +53,8 @@ pub enum Row {
     JudgedActionDropped(PlanId, u64),
     Decision(Decision),
     Enforcement(PlanId, Enforcement),
+    /// A set of invariants in force, under its digest.
+    Set(String, InForce),
 }
 
 /// What one transaction writes.
@@ -185,7 +188,7 @@ impl Store {
         self.range(DECISIONS, &plan.to_bytes())
     }
 
-    /// The enforcement records that one decision of a plan made.
+    /// The enforcement records that one decision of a plan made, in a store of the first schema.
     ///
     /// # Errors
     /// A record that cannot be read.
@@ -197,6 +200,20 @@ impl Store {
         let mut prefix = plan.to_bytes().to_vec();
         prefix.extend(decision.to_bytes());
         self.range(ENFORCEMENTS, &prefix)
+    }
+
+    /// The set of invariants in force that has this digest, if the store has met it.
+    ///
+    /// # Errors
+    /// A record that cannot be read.
+    pub fn set(&self, digest: &str) -> Result<Option<InForce>, StoreError> {
+        let doing = "read";
+        let read = self.read(doing)?;
+        let table = read.open_table(SETS).map_err(self.fail(doing))?;
+        let value = table.get(digest.as_bytes()).map_err(self.fail(doing))?;
+        value
+            .map(|value| decode(value.value(), &self.path, "sets", digest))
+            .transpose()
     }
 
     fn all<T: serde::de::DeserializeOwned>(&self, table: RowTable) -> Result<Vec<T>, StoreError> {

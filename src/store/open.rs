@@ -7,7 +7,8 @@ use std::{
 };
 
 use redb::{
-    Builder, ConcurrencyMode, Database, ReadTransaction, ReadableDatabase, WriteTransaction,
+    Builder, ConcurrencyMode, Database, ReadTransaction, ReadableDatabase, TableHandle,
+    WriteTransaction,
 };
 
 use super::{
@@ -142,7 +143,9 @@ impl Store {
             }
         };
         match found {
-            Some(SCHEMA) => Ok(()),
+            Some(SCHEMA) if self.has_all_tables()? => Ok(()),
+            // Tables came without a new schema while there was only the first.
+            Some(SCHEMA) => self.create_tables(),
             Some(found) => Err(StoreError::Schema {
                 path: self.path.clone(),
                 found,
@@ -150,6 +153,19 @@ impl Store {
             }),
             None => self.create_tables(),
         }
+    }
+
+    fn has_all_tables(&self) -> Result<bool, StoreError> {
+        let doing = "list its tables";
+        let read = self.read(doing)?;
+        let there: Vec<String> = read
+            .list_tables()
+            .map_err(self.fail(doing))?
+            .map(|t| t.name().to_owned())
+            .collect();
+        Ok(ROW_TABLES
+            .iter()
+            .all(|table| there.iter().any(|name| name == table.name())))
     }
 
     fn create_tables(&self) -> Result<(), StoreError> {

@@ -23,12 +23,14 @@ pub(super) const VIOLATIONS: RowTable = TableDefinition::new("violations");
 pub(super) const DECISIONS: RowTable = TableDefinition::new("decisions");
 pub(super) const ENFORCEMENTS: RowTable = TableDefinition::new("enforcements");
 
+pub(super) const SETS: RowTable = TableDefinition::new("sets");
+
 pub(super) const ASSENTS: RowTable = TableDefinition::new("assents");
 
 pub(super) const CHECKS: RowTable = TableDefinition::new("checks");
 pub(super) const JUDGED_ACTIONS: RowTable = TableDefinition::new("judged_actions");
 
-pub(super) const ROW_TABLES: [RowTable; 14] = [
+pub(super) const ROW_TABLES: [RowTable; 15] = [
     INVARIANTS,
     REVISIONS,
     PLANS,
@@ -43,6 +45,7 @@ pub(super) const ROW_TABLES: [RowTable; 14] = [
     JUDGED_ACTIONS,
     DECISIONS,
     ENFORCEMENTS,
+    SETS,
 ];
 
 /// Where a row goes: table, key and value; no value removes the key.
@@ -97,6 +100,7 @@ pub(super) fn encode_row(row: &Row) -> Result<Encoded, StoreError> {
             ];
             (ENFORCEMENTS, parts.concat(), Some(encode(v)?))
         }
+        Row::Set(digest, v) => (SETS, digest.as_bytes().to_vec(), Some(encode(v)?)),
     })
 }
 

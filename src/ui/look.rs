@@ -34,7 +34,7 @@ pub fn load(path: &Path) -> Result<(Settings, Theme), String> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
         Err(e) => return Err(format!("{} cannot be read: {e}", path.display())),
     };
-    let settings = Settings::parse(&text, path)?;
+    let settings = Settings::parse(&text, path).map_err(|problem| problem.to_string())?;
     let theme = theme(&settings, path)?;
     Ok((settings, theme))
 }

@@ -91,14 +91,14 @@ pub async fn run(mut options: Options) -> Result<(), UiError> {
     }
     let config = Config::load(&options.locations.config)?;
     let look = look::load(&options.locations.config)
-        .map_err(|fault| EngineError::Failed(format!("{fault}; mend it, or remove the line")))?;
+        .map_err(|fault| EngineError::failed(fault).hint("mend it, or remove the line"))?;
     let mut link = Link::start(options.locations.clone(), config);
     // Before the screen is entered: what is wrong with the store must stay readable on the plain
     // terminal.
     let first = match link.events.recv().await {
         Some(LinkEvent::Failed(error)) => return Err(error.into()),
         Some(event) => event,
-        None => return Err(EngineError::Failed("the engine ended at once".into()).into()),
+        None => return Err(EngineError::failed("the engine ended at once").into()),
     };
     let result = on_terminal(&mut options, &mut link, first, look).await;
     // The terminal is given back before the last writes are waited for.
@@ -306,7 +306,7 @@ async fn to<R: Request>(
 }
 
 fn no_engine() -> EngineError {
-    EngineError::Busy("there is no engine just now; try again in a moment".into())
+    EngineError::busy("there is no engine just now").hint("try again in a moment")
 }
 
 impl Screen {

@@ -342,7 +342,10 @@ fn the_help_is_what_the_keys_do() {
     let mut model = breached((120, 80));
     let text = "[keys]\nzoom = [\"x\"]\nquit = []\n";
     let settings = crate::app::settings::Settings::parse(text, std::path::Path::new("c.toml"));
-    update(&mut model, Msg::Settings(settings.map(Box::new)));
+    update(
+        &mut model,
+        Msg::Settings(settings.map(Box::new).map_err(|e| e.to_string())),
+    );
     press(&mut model, "?");
     let shown = screen(&mut model);
     for description in crate::app::action::TABLE {

@@ -212,7 +212,7 @@ fn adding_goes_through_the_editor_to_the_engine() {
         "the selected scope comes first"
     );
     assert!(press(&mut m, "ctrl-s").is_empty(), "not sent twice");
-    let refused = EngineError::Invalid("no".into());
+    let refused = EngineError::invalid("no");
     answer(&mut m, Answered::Add(Err(refused)));
     let Some(Overlay::Editor(editor)) = m.overlays.last() else {
         panic!()

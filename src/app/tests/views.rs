@@ -52,7 +52,7 @@ fn the_help_is_filtered_by_typing_and_left_by_esc() {
 
 fn settings(text: &str) -> Msg {
     let settings = crate::app::settings::Settings::parse(text, std::path::Path::new("c.toml"));
-    Msg::Settings(settings.map(Box::new))
+    Msg::Settings(settings.map(Box::new).map_err(|e| e.to_string()))
 }
 
 #[test]

@@ -61,12 +61,10 @@ pub(super) fn action(context: &mut Context, command: ActionCommand) -> Outcome {
             if !args.yes {
                 match confirm(&format!("Remove the action {name} and its invariants?")) {
                     Some(true) => {}
-                    Some(false) => return Err(Failure::Failed("nothing was removed".into())),
+                    Some(false) => return Err(Failure::failed("nothing was removed")),
                     None => {
-                        return Err(Failure::Usage(
-                            "removing asks first, and there is no terminal to ask on; add --yes"
-                                .into(),
-                        ));
+                        let message = "removing asks first, and there is no terminal to ask on";
+                        return Err(Failure::usage(message).hint("add --yes"));
                     }
                 }
             }

@@ -42,9 +42,8 @@ pub(super) fn check(context: &mut Context, args: CheckArgs) -> Outcome {
     }
     if let Some(base) = &args.base {
         if base.starts_with('-') {
-            return Err(Failure::Usage(format!(
-                "{base:?} is no revision; give a branch, tag or commit"
-            )));
+            return Err(Failure::usage(format!("{base:?} is no revision"))
+                .hint("give a branch, tag or commit"));
         }
         paths.extend(changed(&root, &[base.as_str()])?);
         let untracked = git(&root, &["ls-files", "--others", "--exclude-standard", "-z"])?;
@@ -91,9 +90,9 @@ pub(super) fn explain(context: &mut Context, args: ExplainArgs) -> Outcome {
         (Some(line), _) => ExplainWhat::Command(line),
         (None, Some(path)) => ExplainWhat::Path(path),
         (None, None) => {
-            return Err(Failure::Usage(
-                "nothing to explain; give `--path P` or `--command CMD`".into(),
-            ));
+            return Err(
+                Failure::usage("nothing to explain").hint("give `--path P` or `--command CMD`")
+            );
         }
     };
     let request = Explain {
@@ -218,10 +217,7 @@ fn parse_name_status(root: &Path, text: &str) -> Vec<CheckPath> {
 
 fn git(root: &Path, args: &[&str]) -> Result<String, Failure> {
     let fail = |what: String| {
-        Failure::Failed(format!(
-            "git {}: {what}; see that this is a git work tree",
-            args[0]
-        ))
+        Failure::failed(format!("git {}: {what}", args[0])).hint("see that this is a git work tree")
     };
     let output = Command::new("git")
         .arg("-C")

@@ -80,10 +80,8 @@ pub(super) fn doctor(context: &mut Context, name: Option<&str>) -> Outcome {
     let named = match name {
         Some(name) => Some(agents::agent(name).ok_or_else(|| {
             let known: Vec<_> = agents::all().map(|a| a.name).collect();
-            Failure::Usage(format!(
-                "the agent {name:?} is not known; use {}",
-                known.join(", ")
-            ))
+            Failure::usage(format!("the agent {name:?} is not known"))
+                .hint(format!("use {}", known.join(", ")))
         })?),
         None => None,
     };

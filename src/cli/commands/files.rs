@@ -29,9 +29,8 @@ pub(super) fn export(context: &mut Context, args: ExportArgs, output: &Output) -
         Format::Json => FileFormat::Json,
         Format::Yaml => FileFormat::Yaml,
         Format::Ndjson => {
-            return Err(Failure::Usage(
-                "export writes toml, json or yaml; leave ndjson out".into(),
-            ));
+            let failure = Failure::usage("export writes toml, json or yaml");
+            return Err(failure.hint("leave ndjson out"));
         }
     };
     let invariants = context.ask(List {
@@ -41,7 +40,7 @@ pub(super) fn export(context: &mut Context, args: ExportArgs, output: &Output) -
     })?;
     let count = invariants.len();
     let (text, left_out) = transfer::export(invariants, form)
-        .map_err(|e| Failure::Failed(format!("the invariants cannot be written: {e}")))?;
+        .map_err(|e| Failure::failed("the invariants cannot be written").caused_by(e))?;
     let mut done = match args.file {
         None => {
             // The document itself, in every form; an envelope around it could not be imported.
@@ -54,7 +53,9 @@ pub(super) fn export(context: &mut Context, args: ExportArgs, output: &Output) -
         Some(path) => {
             let shown = visible(&path.to_string_lossy()).into_owned();
             fs::write(&path, text).map_err(|e| {
-                Failure::Failed(format!("{shown} cannot be written: {e}; check the folder"))
+                Failure::failed(format!("{shown} cannot be written"))
+                    .caused_by(e)
+                    .hint("check the folder")
             })?;
             Done::new(
                 format!("{count} invariants are in {shown}\n"),
@@ -80,9 +81,8 @@ pub(super) fn import(context: &mut Context, args: ImportArgs) -> Outcome {
         .form
         .or_else(|| FileFormat::of(&args.file))
         .ok_or_else(|| {
-            Failure::Usage(format!(
-                "the form of {shown} is not told by its name; add --as toml, json or yaml"
-            ))
+            Failure::usage(format!("the form of {shown} is not told by its name"))
+                .hint("add --as toml, json or yaml")
         })?;
     let text = if args.file.as_os_str() == "-" {
         let mut text = String::new();
@@ -90,7 +90,7 @@ pub(super) fn import(context: &mut Context, args: ImportArgs) -> Outcome {
     } else {
         fs::read_to_string(&args.file)
     };
-    let text = text.map_err(|e| Failure::Failed(format!("{shown} cannot be read: {e}")))?;
+    let text = text.map_err(|e| Failure::failed(format!("{shown} cannot be read")).caused_by(e))?;
     let scope = match args.scope.wanted()? {
         Some(Wanted::Scope(scope)) => scope,
         Some(Wanted::Plan(plan)) => Scope::Plan(context.ask(PlanShow { plan })?.id),
@@ -99,7 +99,7 @@ pub(super) fn import(context: &mut Context, args: ImportArgs) -> Outcome {
         None => Scope::Global,
     };
     let items = transfer::import(&text, format, &scope)
-        .map_err(|e| Failure::Failed(format!("{shown}, {e}; nothing was imported")))?;
+        .map_err(|e| Failure::failed(format!("{shown}, {e}")).hint("nothing was imported"))?;
     let Imported {
         added,
         changed,

@@ -46,14 +46,15 @@ fn installable(name: &str) -> Result<(&'static Agent, Install), Failure> {
             .collect();
         names.join(", ")
     };
-    let agent = agents::agent(name)
-        .ok_or_else(|| Failure::Usage(format!("the agent {name:?} is not known; use {}", can())))?;
+    let agent = agents::agent(name).ok_or_else(|| {
+        Failure::usage(format!("the agent {name:?} is not known")).hint(format!("use {}", can()))
+    })?;
     let install = agent.install.ok_or_else(|| {
-        Failure::Usage(format!(
-            "the settings of {} cannot be written for you: let it run `invar hook {name}` before each action (docs/agents.md); install knows {}",
-            agent.title,
-            can()
+        Failure::usage(format!(
+            "the settings of {} cannot be written for you: let it run `invar hook {name}` before each action (docs/agents.md)",
+            agent.title
         ))
+        .hint(format!("install knows {}", can()))
     })?;
     Ok((agent, install))
 }
@@ -67,7 +68,7 @@ pub(super) fn settings_path(install: &Install, project: bool) -> Result<PathBuf,
     let home = variable("HOME")
         .filter(|h| !h.as_os_str().is_empty())
         .ok_or_else(|| {
-            Failure::Failed("no home folder is known; set HOME, or use --project".into())
+            Failure::failed("no home folder is known").hint("set HOME, or use --project")
         })?;
     Ok(install.user_path(&home, variable))
 }
@@ -206,10 +207,8 @@ fn record_path(locations: &Locations) -> PathBuf {
 fn read_record(path: &Path) -> Result<Record, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text).map_err(|e| {
-            Failure::Failed(format!(
-                "{} cannot be read ({e}); remove it, and invar takes out only its own lines",
-                path.display()
-            ))
+            Failure::failed(format!("{} cannot be read ({e})", path.display()))
+                .hint("remove it, and invar takes out only its own lines")
         }),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Record::new()),
         Err(e) => Err(unwritable(path, &e)),
@@ -217,8 +216,7 @@ fn read_record(path: &Path) -> Result<Record, Failure> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Failed(format!(
-        "{} cannot be changed: {error}; check its permissions",
-        path.display()
-    ))
+    Failure::failed(format!("{} cannot be changed", path.display()))
+        .caused_by(error)
+        .hint("check its permissions")
 }

@@ -58,10 +58,9 @@ impl ScopeArgs {
             [kind] => *kind,
             several => {
                 let names: Vec<_> = several.iter().map(|k| k.as_str()).collect();
-                return Err(Failure::Usage(format!(
-                    "an invariant has one scope, and this names {}; leave one",
-                    names.join(" and ")
-                )));
+                let names = names.join(" and ");
+                let message = format!("an invariant has one scope, and this names {names}");
+                return Err(Failure::usage(message).hint("leave one"));
             }
         };
         let missing = || ModelError::MissingSource {
@@ -87,9 +86,9 @@ impl LayerArgs {
         let letter = !self.no_edits_outside.is_empty() || self.untouched.is_some();
         let kinds = [letter, self.judgment, self.assent];
         if kinds.into_iter().filter(|k| *k).count() > 1 {
-            return Err(Failure::Usage(
-                "an invariant has one layer; write one invariant for each".into(),
-            ));
+            return Err(
+                Failure::usage("an invariant has one layer").hint("write one invariant for each")
+            );
         }
         if !self.no_edits_outside.is_empty() && self.untouched.is_some() {
             return Err(ModelError::TwoLetterForms.into());
@@ -205,9 +204,8 @@ fn edit(context: &mut Context, args: EditArgs) -> Outcome {
         expected_revision: None,
     };
     if patch == InvariantPatch::default() {
-        return Err(Failure::Usage(
-            "nothing to change was given; give a new text or an option such as --severity".into(),
-        ));
+        return Err(Failure::usage("nothing to change was given")
+            .hint("give a new text or an option such as --severity"));
     }
     let edited = context.ask(Edit { id: args.id, patch })?;
     Ok(changed(&edited, "changed"))
@@ -231,9 +229,8 @@ fn remove(context: &mut Context, args: RemoveArgs) -> Outcome {
                 return Ok(done);
             }
             None => {
-                return Err(Failure::Usage(
-                    "removing asks first, and there is no terminal to ask on; add --yes".into(),
-                ));
+                let message = "removing asks first, and there is no terminal to ask on";
+                return Err(Failure::usage(message).hint("add --yes"));
             }
         }
     }

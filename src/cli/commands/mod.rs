@@ -85,9 +85,9 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Uninstall(args) => install::run(context, &args, false),
         Command::Paths => Ok(paths(context)),
         // The program's face picks these before it comes here.
-        Command::Demo(_) | Command::Hook(_) => Err(Failure::Failed(
-            "this command has its own way to run; please report it".into(),
-        )),
+        Command::Demo(_) | Command::Hook(_) => {
+            Err(Failure::failed("this command has its own way to run").hint("please report it"))
+        }
     }
 }
 
@@ -131,7 +131,7 @@ fn config(context: &Context) -> Outcome {
         })
         .collect();
     let fail =
-        |e: toml::ser::Error| Failure::Failed(format!("the configuration cannot be printed: {e}"));
+        |e: toml::ser::Error| Failure::failed("the configuration cannot be printed").caused_by(e);
     let mut all = toml::Table::try_from(&config).map_err(fail)?;
     all.insert(
         "ui".into(),
@@ -174,7 +174,7 @@ fn man() -> Outcome {
     let mut text = Vec::new();
     clap_mangen::Man::new(Cli::command())
         .render(&mut text)
-        .map_err(|e| Failure::Failed(format!("the manual page cannot be written: {e}")))?;
+        .map_err(|e| Failure::failed("the manual page cannot be written").caused_by(e))?;
     let text = String::from_utf8_lossy(&text).into_owned();
     Ok(Done::new(text.clone(), json!({"man": text})))
 }
@@ -182,9 +182,9 @@ fn man() -> Outcome {
 /// The directory that the command was started in.
 fn cwd() -> Result<std::path::PathBuf, Failure> {
     std::env::current_dir().map_err(|e| {
-        Failure::Failed(format!(
-            "the current directory is not known: {e}; go to one that exists"
-        ))
+        Failure::failed("the current directory is not known")
+            .caused_by(e)
+            .hint("go to one that exists")
     })
 }
 

@@ -44,9 +44,8 @@ pub(super) fn ask(context: &mut Context, invariants: &[Invariant]) -> Result<Ask
     context.check_caller()?;
     let config = Config::load(&context.locations.config)?.judge;
     if config.kind.is_none() {
-        return Err(Failure::Failed(
-            "no judge is configured; write `[judge]` with a kind into the configuration (docs/judges.md)".into(),
-        ));
+        return Err(Failure::failed("no judge is configured")
+            .hint("write `[judge]` with a kind into the configuration (docs/judges.md)"));
     }
     let path = known_path(context);
     let mut known: BTreeMap<String, Answered> = fs::read_to_string(&path)
@@ -109,10 +108,9 @@ pub(super) fn ask(context: &mut Context, invariants: &[Invariant]) -> Result<Ask
     if out.asked > 0 {
         let text = serde_json::to_string(&known).unwrap_or_default();
         fs::write(&path, text).map_err(|e| {
-            Failure::Failed(format!(
-                "{} cannot be written: {e}; check its folder",
-                path.display()
-            ))
+            Failure::failed(format!("{} cannot be written", path.display()))
+                .caused_by(e)
+                .hint("check its folder")
         })?;
     }
     Ok(out)

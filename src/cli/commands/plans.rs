@@ -74,10 +74,8 @@ fn plan_check(context: &mut Context, plan: String, agent: Option<String>) -> Out
     let agent = agent.as_str();
     let found = crate::agents::agent(agent).ok_or_else(|| {
         let known: Vec<_> = crate::agents::all().map(|a| a.name).collect();
-        Failure::Usage(format!(
-            "the agent {agent:?} is not known; use {}",
-            known.join(", ")
-        ))
+        Failure::usage(format!("the agent {agent:?} is not known"))
+            .hint(format!("use {}", known.join(", ")))
     })?;
     let config = Config::load(&context.locations.config)?;
     let of = EffectiveOf::Plan(plan_ref(plan)?);
@@ -308,10 +306,10 @@ pub(super) fn project(context: &mut Context, command: ProjectCommand) -> Outcome
             let here = cwd()?;
             let dir = args.dir.map_or_else(|| here.clone(), |dir| here.join(dir));
             let root = dir.canonicalize().map_err(|e| {
-                Failure::Failed(format!(
-                    "the directory {} cannot be bound: {e}; give one that exists",
-                    visible(&dir.to_string_lossy())
-                ))
+                let shown = visible(&dir.to_string_lossy()).into_owned();
+                Failure::failed(format!("the directory {shown} cannot be bound"))
+                    .caused_by(e)
+                    .hint("give one that exists")
             })?;
             let project = context.ask(ProjectBind { name, root })?;
             let last = project.roots.last().map(|r| r.display().to_string());

@@ -216,10 +216,10 @@ fn judged<'a>(
 
 fn read(path: &PathBuf) -> Result<Transcript, Failure> {
     let unreadable = |e: io::Error| {
-        Failure::Failed(format!(
-            "{} cannot be read: {e}; give a transcript, or - for stdin",
-            visible(&path.to_string_lossy())
-        ))
+        let shown = visible(&path.to_string_lossy()).into_owned();
+        Failure::failed(format!("{shown} cannot be read"))
+            .caused_by(e)
+            .hint("give a transcript, or - for stdin")
     };
     let mut input: Box<dyn BufRead> = match path.as_path() == Path::new("-") {
         true => Box::new(BufReader::new(io::stdin())),

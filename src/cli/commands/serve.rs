@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     engine::{
-        Config, EngineError, Notice,
+        Config, EngineError, ErrorKind, Notice,
         host::{Host, Owner},
         link::{Link, LinkEvent},
         requests::Events,
@@ -33,21 +33,19 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::Failed(format!("no runtime could be started: {e}")))
+        .map_err(|e| Failure::failed("no runtime could be started").caused_by(e))
 }
 
 pub(super) fn serve(context: &mut Context, args: ServeArgs) -> Outcome {
     let locations = context.locations.clone();
     let config = Config::load(&locations.config)?;
-    let engine = Engine::open(&locations, &config).map_err(|error| match error {
-        EngineError::Busy(message) => {
-            let who = Owner::read(&locations)
-                .map(|o| format!(" (process {} hosts it already)", o.pid))
-                .unwrap_or_default();
-            EngineError::Busy(format!("{message}{who}"))
+    let hosted = |error: EngineError| match Owner::read(&locations) {
+        Some(Owner { pid, .. }) if error.kind == ErrorKind::Busy => {
+            error.remark(format!("process {pid} hosts it already"))
         }
-        other => other,
-    })?;
+        _ => error,
+    };
+    let engine = Engine::open(&locations, &config).map_err(hosted)?;
     let host = Host::start(engine)?;
     output::complain(
         "note",
@@ -86,7 +84,7 @@ pub(super) fn serve(context: &mut Context, args: ServeArgs) -> Outcome {
 }
 
 fn signal_failure(error: std::io::Error) -> Failure {
-    Failure::Failed(format!("signals cannot be caught: {error}"))
+    Failure::failed("signals cannot be caught").caused_by(error)
 }
 
 /// How many events one read asks for.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     engine::{
-        EngineError,
+        ErrorKind,
         disk::project_root,
         requests::{Effective, EffectiveOf, PlanRef, PlanShow, Strikes, Violations},
     },
@@ -47,7 +47,7 @@ fn standing(context: &mut Context, dir: &Path) -> Result<Option<Standing>, Failu
         plan: reference("@"),
     }) {
         Ok(plan) => plan,
-        Err(EngineError::NotFound { .. }) => return Ok(None),
+        Err(error) if error.kind == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let own = reference(&plan.id.to_string());
@@ -104,11 +104,8 @@ fn told_directory(input: &Value) -> Option<PathBuf> {
 pub(super) fn statusline(context: &mut Context, args: &StatuslineArgs) -> Outcome {
     if crate::agents::agent(&args.agent).is_none() {
         let known: Vec<_> = crate::agents::all().map(|a| a.name).collect();
-        return Err(Failure::Usage(format!(
-            "the agent {:?} is not known; use {}",
-            args.agent,
-            known.join(", ")
-        )));
+        let message = format!("the agent {:?} is not known", args.agent);
+        return Err(Failure::usage(message).hint(format!("use {}", known.join(", "))));
     }
     let mut input = Vec::new();
     if !io::stdin().is_terminal() {

@@ -38,12 +38,8 @@ impl Core {
         step: &mut Step<'_>,
     ) -> Result<ActionSummary, Stop> {
         if !self.action_names().contains(&name) {
-            return Err(EngineError::NotFound {
-                what: "action".into(),
-                name: name.to_string(),
-                hint: "see `invar action list`".into(),
-            }
-            .into());
+            let error = EngineError::not_found("action", &name.to_string());
+            return Err(error.hint("see `invar action list`").into());
         }
         let summary = self.action_summary(name.clone());
         let carried: Vec<_> = self

@@ -182,9 +182,8 @@ impl Core {
         let id = unique("question", id, ids, "see `invar assent list`")?;
         let mut assent = self.state.assents[&id].clone();
         if let AssentStatus::Approved { used: true, .. } = assent.status {
-            return Err(EngineError::Invalid(format!(
-                "question {id} was answered, and the change was made; see `invar assent list`"
-            )));
+            let message = format!("question {id} was answered, and the change was made");
+            return Err(EngineError::invalid(message).hint("see `invar assent list`"));
         }
         let answered_at = step.now;
         assent.status = match answer {
@@ -195,9 +194,8 @@ impl Core {
                 used: false,
             },
             Answer::Refuse { reason } if reason.trim().is_empty() => {
-                return Err(EngineError::Invalid(
-                    "a refusal needs a reason, which the model reads; give --reason".into(),
-                ));
+                let message = "a refusal needs a reason, which the model reads";
+                return Err(EngineError::invalid(message).hint("give --reason"));
             }
             Answer::Refuse { reason } => AssentStatus::Refused {
                 by,

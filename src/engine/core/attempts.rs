@@ -24,7 +24,7 @@ use crate::{
         Attempt, Breach, Effect, EventKind, Invariant, Layer, PhaseState, PlanChange, PlanId,
         Session, Severity, Signature, Verdict, VerdictKind,
     },
-    rules::normalise::Keyed,
+    rules::{normalise::Keyed, shell::looks_around},
 };
 
 /// An attempt held against the set that is in force, before anything is recorded.
@@ -178,9 +178,10 @@ impl Core {
             }
         }
         if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !mode.planning {
-            let moved = match reached.applies {
-                true => self.start_applying(session.plan, step),
-                false => self.start_executing(session.plan, step),
+            let moved = match (reached.applies, reached.begins) {
+                (true, _) => self.start_applying(session.plan, step),
+                (false, true) => self.start_executing(session.plan, step),
+                (false, false) => Ok(()),
             };
             if let Err(why) = moved {
                 return Verdict::deny(format!("invar denied this {tool}: {why}"));
@@ -285,15 +286,17 @@ impl Core {
         }
         let checks = compiled.checks();
         let (mut reached, mut hits, mut changes) = (Vec::new(), Vec::new(), false);
-        let (mut waits, mut applies) = (None, false);
+        let (mut waits, mut applies, mut begins) = (None, false, false);
         for (effect, located) in attempt.effects.iter().zip(&located.effects) {
             changes |= !effect.changed_paths().is_empty();
+            begins |= !effect.changed_paths().is_empty();
             hits.extend(checks.of_effect(located)?);
             let LocatedEffect::Line(line) = located else {
                 continue;
             };
             let reading = &line.reading;
             changes |= !reading.only_reads() || !reading.rule_changes.is_empty();
+            begins |= !looks_around(&line.text, reading);
             applies |= reading.applies;
             let waiting = reading.waits.first();
             waits = waits.or_else(|| waiting.map(|at| part(&line.text, at).to_owned()));
@@ -315,6 +318,7 @@ impl Core {
             changes,
             waits,
             applies,
+            begins: begins || attempt.effects.is_empty(),
         })
     }
 
@@ -398,6 +402,8 @@ struct Reached {
     waits: Option<String>,
     /// It records the work or hands it over.
     applies: bool,
+    /// It is work, and not only a look around: the plan executes from then on.
+    begins: bool,
 }
 
 /// The gravest of what the breaches call for.

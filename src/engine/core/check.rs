@@ -19,9 +19,8 @@ impl Core {
         facts: &Facts,
     ) -> Result<Checked, EngineError> {
         if paths.len() != facts.paths.len() {
-            let text =
-                "the paths were not looked at; give the project directory as an absolute path";
-            return Err(EngineError::Failed(text.into()));
+            return Err(EngineError::failed("the paths were not looked at")
+                .hint("give the project directory as an absolute path"));
         }
         let (_, merged) = self.merged_for(of, &facts.root.written)?;
         let compiled = self

@@ -149,9 +149,8 @@ impl Core {
             | Call::Events(_)
             | Call::LogVerify(_) => {
                 let what = call.name();
-                let text =
-                    format!("{what:?} is not decided by the engine's core; please report it");
-                Err(EngineError::Failed(text).into())
+                let message = format!("{what:?} is not decided by the engine's core");
+                Err(EngineError::failed(message).hint("please report it").into())
             }
         }
     }

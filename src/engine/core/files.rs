@@ -292,11 +292,12 @@ impl Core {
             if after.is_none() {
                 return Ok(None);
             }
-            return Err(EngineError::Failed(format!(
-                "the project's {} is not where it was, so invariant {} cannot be changed in it; run invar in the project's directory",
+            return Err(EngineError::failed(format!(
+                "the project's {} is not where it was, so invariant {} cannot be changed in it",
                 project_file::NAME,
                 any.id
-            )));
+            ))
+            .hint("run invar in the project's directory"));
         };
         Ok(Some(FileEdit {
             root,

@@ -278,7 +278,7 @@ impl Core {
         let violation = self.state.violations[&id].clone();
         let refuse = |why: &str| {
             let text = format!("violation {id} cannot be put back: {why}");
-            Err(EngineError::Invalid(text).into())
+            Err(EngineError::invalid(text).into())
         };
         if !violation.is_open() {
             return refuse("it is resolved already");

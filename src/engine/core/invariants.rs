@@ -67,10 +67,11 @@ impl Core {
         if let Some(expected) = patch.expected_revision
             && expected != before.revision
         {
-            return Err(EngineError::Invalid(format!(
-                "invariant {} was changed meanwhile (revision {} instead of {expected}); open it again and repeat the edit",
+            return Err(EngineError::invalid(format!(
+                "invariant {} was changed meanwhile (revision {} instead of {expected})",
                 before.id, before.revision
             ))
+            .hint("open it again and repeat the edit")
             .into());
         }
         let mut after = before.clone();
@@ -132,7 +133,7 @@ impl Core {
     pub(crate) fn restore(&mut self, id: &str, step: &mut Step<'_>) -> Result<Invariant, Stop> {
         let mut invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.active {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "invariant {} is active, so there is nothing to restore",
                 invariant.id
             ))
@@ -156,11 +157,10 @@ impl Core {
     /// Refuses a scope of a plan that is not at hand.
     fn has_plan(&self, scope: &Scope) -> Result<(), EngineError> {
         match scope {
-            Scope::Plan(id) if !self.state.plans.contains_key(id) => Err(EngineError::NotFound {
-                what: "plan".into(),
-                name: id.to_string(),
-                hint: "see `invar plan list`".into(),
-            }),
+            Scope::Plan(id) if !self.state.plans.contains_key(id) => {
+                let error = EngineError::not_found("plan", &id.to_string());
+                Err(error.hint("see `invar plan list`"))
+            }
             _ => Ok(()),
         }
     }
@@ -169,20 +169,17 @@ impl Core {
     fn changeable(&self, id: &str) -> Result<Invariant, EngineError> {
         let invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.origin == Origin::BuiltIn {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "invariant {} is built in: it keeps agents away from what guards them, and cannot be changed",
                 invariant.id
             )));
         }
         if !invariant.active {
-            return Err(EngineError::NotFound {
-                what: "active invariant".into(),
-                name: id.into(),
-                hint: format!(
-                    "it was removed; bring it back with `invar restore {}`",
-                    invariant.id
-                ),
-            });
+            let error = EngineError::not_found("active invariant", id);
+            return Err(error.hint(format!(
+                "it was removed; bring it back with `invar restore {}`",
+                invariant.id
+            )));
         }
         Ok(invariant)
     }
@@ -238,8 +235,11 @@ impl Core {
                 fault: GlobFault::UnboundParameter(name),
                 column,
                 ..
-            }) => Err(EngineError::Invalid(format!(
-                "pattern {pattern:?}, column {column}: the parameter {{{name}}} is bound by `plan use`, so only an invariant of an action can have it; use --action NAME, or write \\{{{name}}} for a folder of that name"
+            }) => Err(EngineError::invalid(format!(
+                "pattern {pattern:?}, column {column}: the parameter {{{name}}} is bound by `plan use`, so only an invariant of an action can have it"
+            ))
+            .hint(format!(
+                "use --action NAME, or write \\{{{name}}} for a folder of that name"
             ))),
             Err(error) => Err(error.into()),
         }

@@ -111,10 +111,11 @@ impl Core {
         });
         match same {
             true => Ok(()),
-            false => Err(EngineError::Invalid(format!(
-                "invariant {} was changed since; see `invar history {}` and edit it",
-                expected.id, expected.id
-            ))),
+            false => Err(EngineError::invalid(format!(
+                "invariant {} was changed since",
+                expected.id
+            ))
+            .hint(format!("see `invar history {}` and edit it", expected.id))),
         }
     }
 
@@ -172,20 +173,22 @@ fn owned(
         let id = shared.after.id;
         let others = shared.projects.iter().filter(|p| *p != project);
         let others: Vec<&str> = others.map(ProjectName::as_str).collect();
-        EngineError::Invalid(format!(
-            "the change to {word} concerns {} as well: it moved invariant {id} between projects; move it with `invar edit {id}`",
+        EngineError::invalid(format!(
+            "the change to {word} concerns {} as well: it moved invariant {id} between projects",
             others.join(" and ")
         ))
+        .hint(format!("move it with `invar edit {id}`"))
     })?;
     let Some(first) = entries.first() else {
-        return Err(EngineError::Invalid(format!(
+        return Err(EngineError::invalid(format!(
             "there is nothing to {word} in {project}"
         )));
     };
     if expect.is_some_and(|number| number != first.number) {
-        return Err(EngineError::Invalid(format!(
-            "another change came meanwhile, so that the one to {word} is not the one that was shown; look at it, and {word} again"
-        )));
+        let message = format!(
+            "another change came meanwhile, so that the one to {word} is not the one that was shown"
+        );
+        return Err(EngineError::invalid(message).hint(format!("look at it, and {word} again")));
     }
     Ok(entries.into_iter().cloned().collect())
 }

@@ -369,14 +369,10 @@ impl Core {
     pub fn find_plan(&self, reference: &PlanRef, here: &Path) -> Result<&Plan, EngineError> {
         if reference.text == "@" {
             let project = self.state.project_of(here);
-            return self
-                .state
-                .current_plan(&project)
-                .ok_or_else(|| EngineError::NotFound {
-                    what: "a current plan of project".into(),
-                    name: project.to_string(),
-                    hint: "make one with `invar plan use ACTION --project NAME`".into(),
-                });
+            return self.state.current_plan(&project).ok_or_else(|| {
+                EngineError::not_found("a current plan of project", &project.to_string())
+                    .hint("make one with `invar plan use ACTION --project NAME`")
+            });
         }
         let id = unique(
             "plan",
@@ -435,18 +431,16 @@ fn unique<'a, T: std::fmt::Display + Copy + 'a>(
         .collect();
     match found.as_slice() {
         [one] => Ok(*one),
-        [] => Err(EngineError::NotFound {
-            what: what.into(),
-            name: text.into(),
-            hint: match wanted.len() < MIN_PREFIX {
-                true => format!("give at least {MIN_PREFIX} characters of the id; {hint}"),
-                false => hint.into(),
-            },
-        }),
-        several => Err(EngineError::NotUnique {
-            what: what.into(),
-            name: text.into(),
-            candidates: several.iter().take(4).map(ToString::to_string).collect(),
-        }),
+        [] => {
+            let mut error = EngineError::not_found(what, text);
+            if wanted.len() < MIN_PREFIX {
+                error = error.hint(format!("give at least {MIN_PREFIX} characters of the id"));
+            }
+            Err(error.hint(hint))
+        }
+        several => {
+            let candidates = several.iter().take(4).map(ToString::to_string).collect();
+            Err(EngineError::not_unique(what, text, candidates))
+        }
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     super::{
-        EngineError,
+        Block, EngineError, ErrorKind,
         requests::{PlanMade, PlanRef},
         state::promoted,
         step::{Step, Stop},
@@ -216,12 +216,12 @@ impl Core {
             plan.fault = None;
             plan.violated_ids = result.violated_ids.clone();
             self.change_plan(plan, PlanChange::Blocked { transition }, step);
-            return Err(EngineError::Blocked {
+            return Err(EngineError::blocked(Block {
                 plan_id: id,
                 transition,
                 violated_ids: result.violated_ids,
                 reasons,
-            });
+            }));
         }
         let phase = transition.target();
         plan.phase = phase;
@@ -245,19 +245,14 @@ impl Core {
         let mut faults = self.state.unreadable.clone();
         faults.extend(self.file_faults(&plan.project));
         if !faults.is_empty() {
-            return Err(EngineError::InvariantLoad {
-                plan_id: plan.id,
-                transition,
-                faults,
-            });
+            return Err(EngineError::invariant_load(plan.id, transition, faults));
         }
         let survey = self.survey(plan, Some(transition), step.now);
         if (step.late)(self.reconcile_seconds) {
-            return Err(EngineError::ReconciliationTimeout {
-                plan_id: plan.id,
-                transition,
-                seconds: self.reconcile_seconds,
-            });
+            let seconds = self.reconcile_seconds;
+            return Err(EngineError::reconciliation_timeout(
+                plan.id, transition, seconds,
+            ));
         }
         Ok(survey)
     }
@@ -269,7 +264,7 @@ impl Core {
     ) -> Result<Plan, EngineError> {
         let mut plan = self.find_plan(plan, step.here())?.clone();
         if !plan.is_halted() {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "plan {} is {} and not halted, so there is nothing to resume",
                 plan.id, plan.state
             )));
@@ -288,7 +283,7 @@ impl Core {
     ) -> Result<Plan, EngineError> {
         let mut plan = self.find_plan(plan, step.here())?.clone();
         if plan.is_over() {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "plan {} is over ({}), so there is nothing to cancel",
                 plan.id, plan.state
             )));
@@ -346,12 +341,12 @@ impl Core {
 
 /// What a person has to mend before the plan can be reconciled at all.
 fn fault_in(error: &EngineError) -> Option<String> {
-    match error {
-        EngineError::InvariantLoad { faults, .. } => Some(format!(
+    match &error.kind {
+        ErrorKind::InvariantLoad { faults } => Some(format!(
             "not all invariants can be loaded: {}",
             faults.join("; ")
         )),
-        EngineError::ReconciliationTimeout { seconds, .. } => {
+        ErrorKind::ReconciliationTimeout { seconds } => {
             Some(format!("reconciliation took longer than {seconds} s"))
         }
         _ => None,
@@ -361,16 +356,12 @@ fn fault_in(error: &EngineError) -> Option<String> {
 /// Phases come one after the other; the same one may be asked for again.
 fn check_order(plan: &Plan, transition: Transition) -> Result<(), EngineError> {
     if plan.is_halted() {
-        return Err(EngineError::Halted {
-            plan_id: plan.id,
-            reason: plan.halt_reason.clone().unwrap_or_default(),
-        });
+        let reason = plan.halt_reason.as_deref().unwrap_or_default();
+        return Err(EngineError::halted(plan.id, reason));
     }
     if plan.is_over() {
-        return Err(EngineError::Invalid(format!(
-            "plan {} is over ({}); make a new one with `invar plan use`",
-            plan.id, plan.state
-        )));
+        let message = format!("plan {} is over ({})", plan.id, plan.state);
+        return Err(EngineError::invalid(message).hint("make a new one with `invar plan use`"));
     }
     let next = Transition::after(plan.phase);
     if next == Some(transition) || plan.phase == transition.target() {
@@ -382,10 +373,11 @@ fn check_order(plan: &Plan, transition: Transition) -> Result<(), EngineError> {
         }
         _ => "a plan does not go back".to_owned(),
     };
-    Err(EngineError::Invalid(format!(
-        "plan {} is in phase {} and cannot go to {}; {hint}",
+    let message = format!(
+        "plan {} is in phase {} and cannot go to {}",
         plan.id,
         plan.phase,
         transition.target()
-    )))
+    );
+    Err(EngineError::invalid(message).hint(hint))
 }

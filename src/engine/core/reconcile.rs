@@ -8,13 +8,14 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 use super::{super::step::Step, Core};
 use crate::{
     model::{
-        Decision, DecisionId, DecisionKind, Enforcement, EventKind, InvariantId, Layer, PhaseState,
+        Decision, DecisionId, DecisionKind, EventKind, InForce, InvariantId, Layer, PhaseState,
         Plan, PlanChange, PlanId, ReconciliationDecision, ReconciliationResult, Severity,
-        Transition,
+        Transition, hex,
     },
     rules::merge::Merged,
 };
@@ -86,6 +87,7 @@ impl Core {
                 false => format!("{name}: blocked by {}", reasons.join("; ")),
             },
             invariant_ids: violated_ids.clone(),
+            set: None,
         }];
         for shadow in &merged.shadowed {
             let (winner, loser) = (&shadow.winner.invariant, &shadow.loser.invariant);
@@ -100,32 +102,14 @@ impl Core {
                     shadow.rationale, winner.id, loser.id
                 ),
                 invariant_ids: vec![winner.id, loser.id],
+                set: None,
             });
         }
-        for keyed in &merged.effective {
-            let id = keyed.invariant.id;
-            let enforced = !violated_ids.contains(&id);
-            let actor_response = match (enforced, &keyed.invariant.layer) {
-                (false, _) => "violated",
-                (true, Layer::Plain) => "told to the agent; unjudged",
-                (true, Layer::Letter(_)) => "checked before every attempt",
-                (true, Layer::Assent { .. }) => "a person is asked before each change",
-                (true, Layer::Judgment { .. }) => "read by a judge at its checkpoints",
-            };
-            let record = Enforcement {
-                invariant_id: id,
-                enforced,
-                actor_response: actor_response.to_owned(),
-                decision_id,
-            };
-            self.emit(
-                step,
-                EventKind::InvariantEnforced {
-                    plan_id: plan.id,
-                    record,
-                },
-            );
-        }
+        let in_force = InForce::of(merged.effective.iter().map(|k| &k.invariant));
+        let set = digest(&in_force);
+        // A set is written out once, however often it is met.
+        let is_new = !self.state.sets.contains(&set) && !(step.knows_set)(&set);
+        let in_force = is_new.then_some(in_force);
         self.emit(
             step,
             EventKind::InvariantReconciled {
@@ -137,6 +121,8 @@ impl Core {
                 conflicts_resolved: merged.shadowed.len(),
                 decisions,
                 violated_ids: violated_ids.clone(),
+                set: Some(set),
+                in_force,
             },
         );
         // Violations that block are emitted again at every transition that they block, and not
@@ -280,6 +266,16 @@ impl Core {
         };
         self.change_plan(plan, change, step);
     }
+}
+
+/// What tells a set in force from others: the first half of a SHA-256, in hex.
+fn digest(set: &InForce) -> String {
+    let mut hash = Sha256::new();
+    for (id, holding) in set.each() {
+        hash.update(id.to_bytes());
+        hash.update(holding.response().as_bytes());
+    }
+    hex(&hash.finalize()[..16])
 }
 
 /// The answer that whoever asked for the reconciliation gets.

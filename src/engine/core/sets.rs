@@ -93,7 +93,7 @@ pub(crate) struct Uncheckable {
 
 impl From<Uncheckable> for EngineError {
     fn from(fault: Uncheckable) -> Self {
-        Self::Invalid(format!("invariant {}: {}", fault.invariant, fault.error))
+        Self::invalid(&fault.error).within(format!("invariant {}", fault.invariant))
     }
 }
 

@@ -33,10 +33,9 @@ impl Core {
                 ImportItem::New(new) => self.import_new(new, step.now),
             };
             steps.push(judged.map_err(|error| {
-                EngineError::Invalid(format!(
-                    "invariant {} of the file: {error}; nothing was imported",
-                    number + 1
-                ))
+                EngineError::invalid(error.problem)
+                    .within(format!("invariant {} of the file", number + 1))
+                    .hint("nothing was imported")
             })?);
         }
         let group = self.state.journal.next();
@@ -69,7 +68,7 @@ impl Core {
     fn import_whole(&self, invariant: Invariant) -> Result<Item, EngineError> {
         if invariant.origin == Origin::BuiltIn {
             let text = "a built-in invariant comes with invar itself";
-            return Err(EngineError::Invalid(text.into()));
+            return Err(EngineError::invalid(text));
         }
         self.checked(&invariant.scope, &invariant.layer, Some(&invariant.text))?;
         let Some(known) = self.state.invariants.get(&invariant.id) else {
@@ -81,7 +80,7 @@ impl Core {
         } else if invariant.revision > known.revision {
             Ok(Item::Change(invariant))
         } else {
-            Err(EngineError::Invalid(format!(
+            Err(EngineError::invalid(format!(
                 "{} is here as revision {}, and the file has another form of revision {}",
                 invariant.id, known.revision, invariant.revision
             )))

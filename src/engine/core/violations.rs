@@ -22,7 +22,7 @@ impl Core {
         let details = match response.trim() {
             "" => "reported without details".to_owned(),
             text => {
-                clean_text(text).map_err(|e| EngineError::Invalid(format!("the response: {e}")))?
+                clean_text(text).map_err(|e| EngineError::invalid(&e).within("the response"))?
             }
         };
         let merged = self.merged(&plan);
@@ -34,10 +34,10 @@ impl Core {
                 .iter()
                 .find(|k| k.invariant.id == keyed.invariant.id);
             let Some(keyed) = in_force else {
-                return Err(EngineError::Invalid(format!(
-                    "invariant {} is not in force in plan {}; see `invar list --effective --plan {}`",
-                    keyed.invariant.id, plan.id, plan.id
-                )));
+                let (id, plan) = (keyed.invariant.id, plan.id);
+                let message = format!("invariant {id} is not in force in plan {plan}");
+                return Err(EngineError::invalid(message)
+                    .hint(format!("see `invar list --effective --plan {plan}`")));
             };
             found.push(keyed.invariant.clone());
         }
@@ -112,7 +112,7 @@ impl Core {
         let id = self.find_violation(id)?;
         let mut violation = self.state.violations[&id].clone();
         if !violation.is_open() {
-            return Err(EngineError::Invalid(format!(
+            return Err(EngineError::invalid(format!(
                 "violation {id} is resolved already"
             )));
         }
@@ -131,12 +131,15 @@ impl Core {
                         k.invariant.is_locked() || k.invariant.origin == Origin::BuiltIn
                     });
                 if locked {
-                    return Err(EngineError::Invalid(format!(
-                        "violation {id} is of a non-overridable invariant, which nobody may waive; correct what violates it, then run `invar resolve {id}`"
+                    return Err(EngineError::invalid(format!(
+                        "violation {id} is of a non-overridable invariant, which nobody may waive"
+                    ))
+                    .hint(format!(
+                        "correct what violates it, then run `invar resolve {id}`"
                     )));
                 }
                 let reason = clean_text(&reason)
-                    .map_err(|e| EngineError::Invalid(format!("a waiver needs a reason: {e}")))?;
+                    .map_err(|e| EngineError::invalid(&e).within("a waiver needs a reason"))?;
                 ViolationStatus::Waived {
                     resolved_at,
                     reason,

@@ -72,6 +72,11 @@ impl Disk {
         disk
     }
 
+    /// The process stays, so that trees are watched and not only looked at.
+    pub(crate) fn stay(&self) {
+        self.trees.stay();
+    }
+
     /// Works by another configuration from now on.
     pub(crate) fn configure(&self, config: &Config) {
         let locator = Arc::new(Locator::new(&self.home, config));
@@ -124,7 +129,7 @@ impl Disk {
     /// Finds out what a call is about.
     ///
     /// # Errors
-    /// [`EngineError::Busy`], when a command has to wait for the first look at a large project.
+    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy), when a command has to wait for the first look at a large project.
     pub fn facts(&self, call: &Call) -> Result<Facts, EngineError> {
         let Some(dir) = call.belongs_to().directory() else {
             return Ok(Facts::default());
@@ -189,7 +194,7 @@ impl Disk {
         if looks && (may_write || !ran) {
             self.look(root, facts);
         } else if may_write && self.trees.ensure(root, FIRST_LOOK) == Err(NotWatched::NotYet) {
-            return Err(EngineError::Busy(NotWatched::NotYet.to_string()));
+            return Err(NotWatched::NotYet.into());
         }
         Ok(())
     }
@@ -216,7 +221,7 @@ impl Disk {
     /// Finds out what a decision on `call` lacked, and puts it to the facts.
     ///
     /// # Errors
-    /// A project file that cannot be written; [`EngineError::Busy`] as [`Disk::facts`].
+    /// A project file that cannot be written; [`ErrorKind::Busy`](crate::ErrorKind::Busy) as [`Disk::facts`].
     pub fn supply(&self, need: Need, call: &Call, facts: &mut Facts) -> Result<(), EngineError> {
         match need {
             Need::Root(root) => {
@@ -234,6 +239,8 @@ impl Disk {
             }
             Need::Looks(roots) => {
                 for root in roots.iter().filter(|r| r.is_dir()) {
+                    // A gate looks at every file.
+                    let _ = self.trees.refresh_whole(root, FIRST_LOOK);
                     self.look(root, facts);
                 }
                 facts.looked = true;

@@ -148,7 +148,7 @@ fn read(root: &Path) -> Result<ProjectFile, String> {
 fn change(root: &Path, before: Option<&Entry>, after: Option<&Entry>) -> Result<(), EngineError> {
     let path = root.join(NAME);
     let fail = |what: String| {
-        EngineError::Failed(format!("{}: {what}; nothing was changed", path.display()))
+        EngineError::failed(format!("{}: {what}; nothing was changed", path.display()))
     };
     let text = fs::read_to_string(&path).map_err(|e| fail(format!("it cannot be read ({e})")))?;
     let now = parse(&text).map_err(fail)?;

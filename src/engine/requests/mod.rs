@@ -124,16 +124,17 @@ pub trait Request: Clone + Serialize + DeserializeOwned + Send + 'static {
 /// The reply to an `R` out of an answer.
 ///
 /// # Errors
-/// The answer's own error; [`EngineError::Failed`] for a reply to another request, which only
+/// The answer's own error; [`ErrorKind::Failed`](super::ErrorKind::Failed) for a reply to another request, which only
 /// an engine of another build gives.
 pub(super) fn reply_to<R: Request>(
     answer: Result<Reply, EngineError>,
 ) -> Result<R::Reply, EngineError> {
     R::from_reply(answer?).ok_or_else(|| {
-        EngineError::Failed(format!(
-            "the engine answered {:?} with the reply to another request; it may be of another version: end its process and try again",
+        EngineError::failed(format!(
+            "the engine answered {:?} with the reply to another request",
             R::NAME
         ))
+        .hint("it may be of another version: end its process and try again")
     })
 }
 

@@ -79,7 +79,7 @@ fn resuming_clears_the_count_that_halted_and_no_other() {
         plan: w.plan_ref(plan),
         transition: Transition::StartStrategize,
     });
-    assert!(matches!(error, Err(EngineError::Halted { .. })));
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Halted);
     w.ask(PlanCancel {
         plan: w.plan_ref(plan),
     })

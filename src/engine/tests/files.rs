@@ -167,7 +167,7 @@ fn a_file_that_cannot_be_read_lets_nothing_through() {
     assert_eq!(active(&mut w).len(), 2, "the last good content stays");
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
     assert!(
-        matches!(&error, EngineError::InvariantLoad { .. }),
+        matches!(error.kind, ErrorKind::InvariantLoad { .. }),
         "{error}"
     );
     assert!(error.to_string().contains("untuched"), "{error}");

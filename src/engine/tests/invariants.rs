@@ -232,7 +232,7 @@ fn ids_are_found_by_prefix_and_never_guessed() {
             id: id[..common].into(),
         })
         .unwrap_err();
-    assert!(matches!(error, EngineError::NotUnique { .. }), "{error}");
+    assert!(matches!(error.kind, ErrorKind::NotUnique { .. }), "{error}");
     let error = w.ask(Show { id: "01".into() }).unwrap_err().to_string();
     assert!(error.contains("at least 4 characters"), "{error}");
 }

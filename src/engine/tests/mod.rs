@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Config, EngineError, Locations, Request, requests::*, writer::Engine};
+use super::{Config, EngineError, ErrorKind, Locations, Request, requests::*, writer::Engine};
 use crate::model::{
     Attempt, Effect, Invariant, LetterCheck, NewInvariant, Plan, PlanId, ReconciliationResult,
     Scope, Transition, VerdictKind,

@@ -98,7 +98,11 @@ fn a_plan_walks_through_its_phases_and_each_step_is_reconciled() {
     let names = event_names(&mut w);
     let count = |name: &str| names.iter().filter(|n| **n == name).count();
     assert_eq!(count("INVARIANT_RECONCILED"), 3);
-    assert_eq!(count("INVARIANT_ENFORCED"), 3);
+    assert_eq!(
+        count("INVARIANT_ENFORCED"),
+        0,
+        "the records follow from the set"
+    );
     let tree = w
         .ask(Decisions {
             plan: w.plan_ref(plan),
@@ -151,16 +155,11 @@ fn an_open_violation_blocks_until_it_is_corrected() {
     enforce(&mut w, plan, &rule, "no test for /login");
     w.restart();
     let error = w.transition(plan, Transition::ExecutePlan).unwrap_err();
-    let EngineError::Blocked {
-        violated_ids,
-        reasons,
-        ..
-    } = &error
-    else {
+    let ErrorKind::Blocked(block) = &error.kind else {
         panic!("{error}")
     };
-    assert_eq!(violated_ids, &[rule.id]);
-    assert!(reasons[0].contains("no test for /login"), "{error}");
+    assert_eq!(block.violated_ids, [rule.id]);
+    assert!(block.reasons[0].contains("no test for /login"), "{error}");
     let blocked = w.plan(plan);
     assert_eq!(
         (blocked.phase, blocked.state),
@@ -243,7 +242,7 @@ fn an_invariant_that_cannot_be_read_blocks_and_is_named() {
     crate::store::damage_invariant(&w.locations.store, rule.id).unwrap();
     w.restart();
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
-    let EngineError::InvariantLoad { faults, .. } = &error else {
+    let ErrorKind::InvariantLoad { faults } = &error.kind else {
         panic!("{error}")
     };
     let key: String = rule
@@ -272,7 +271,7 @@ fn a_reconciliation_that_takes_too_long_blocks() {
     w.restart();
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
     assert!(
-        matches!(error, EngineError::ReconciliationTimeout { .. }),
+        matches!(error.kind, ErrorKind::ReconciliationTimeout { .. }),
         "{error}"
     );
     assert!(error.to_string().contains("reconcile_seconds"), "{error}");
@@ -302,9 +301,7 @@ fn a_layer_that_nobody_answers_for_keeps_the_plan_from_starting() {
     };
     let rule = w.add(new);
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
-    assert!(
-        matches!(&error, EngineError::Blocked { violated_ids, .. } if *violated_ids == [rule.id])
-    );
+    assert!(matches!(&error.kind, ErrorKind::Blocked(block) if block.violated_ids == [rule.id]));
     assert!(
         error.to_string().contains("no judge is configured"),
         "{error}"
@@ -394,4 +391,78 @@ fn the_log_tells_the_whole_story_and_verifies() {
     assert_eq!(report.verified, events.len() as u64);
     assert!(matches!(events[0].kind, EventKind::PlanCreated { .. }));
     assert!(events.iter().zip(1..).all(|(e, n)| e.seq == n));
+}
+
+#[test]
+fn a_set_in_force_is_written_out_once_however_often_it_is_met() {
+    let mut w = World::new();
+    w.add_plain(Scope::Global, "Log all changes");
+    let rule = w.untouched(Scope::Global, "tests/**");
+    let plan = w.use_plan("local/work").id;
+    w.transition(plan, Transition::StartStrategize).unwrap();
+    w.restart();
+    w.transition(plan, Transition::ExecutePlan).unwrap();
+    enforce(&mut w, plan, &rule, "a test was changed");
+    w.ask(Remove {
+        id: rule.id.to_string(),
+    })
+    .unwrap();
+    w.transition(plan, Transition::ApplyPlan).unwrap();
+    let all = Events {
+        since: 0,
+        limit: 10_000,
+    };
+    let sets: Vec<(String, Option<usize>)> = w
+        .ask(all)
+        .unwrap()
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::InvariantReconciled { set, in_force, .. } => {
+                Some((set.unwrap(), in_force.map(|set| set.each().len())))
+            }
+            _ => None,
+        })
+        .collect();
+    let written: Vec<Option<usize>> = sets.iter().map(|(_, written)| *written).collect();
+    assert_eq!(written, [Some(2), None, None, Some(1)]);
+    assert_eq!(sets[0].0, sets[2].0);
+    assert_ne!(sets[0].0, sets[3].0);
+    // Which of it is violated is said by each reconciliation.
+    let plan = w.plan_ref(plan);
+    let nodes = w.ask(Decisions { plan }).unwrap();
+    let records = |at: usize| {
+        let records = nodes[at].enforcements.iter();
+        let told = records.map(|r| (r.invariant_id == rule.id, r.enforced));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(records(1), [(false, true), (true, true)]);
+    assert_eq!(records(2), [(false, true), (true, false)]);
+    assert_eq!(records(3), [(false, true)]);
+}
+
+#[test]
+fn looking_around_does_not_make_a_plan_execute() {
+    let mut w = World::new();
+    w.untouched(project(), "tests/t.py");
+    w.hook("s", HookEvent::SessionStart);
+    let bash = |w: &mut World, command: &str| {
+        let attempt = Attempt {
+            tool: "Bash".into(),
+            cwd: w.root.clone(),
+            effects: vec![Effect::Opaque {
+                command: command.into(),
+                language: None,
+            }],
+            may_write: true,
+            ..Attempt::default()
+        };
+        let reply = w.hook("s", HookEvent::Attempt(attempt));
+        assert!(reply.verdict.lets_through(), "{reply:?}");
+        w.plan(reply.plan_id.unwrap()).phase
+    };
+    assert_eq!(
+        bash(&mut w, "git status && rg -n x src | head"),
+        Phase::Strategize
+    );
+    assert_eq!(bash(&mut w, "make"), Phase::Execute);
 }

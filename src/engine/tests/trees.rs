@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 use super::*;
 use crate::{
     model::{EventKind, Layer, Violation},
-    requests::{Answer, TreeState},
+    requests::{Answer, PlanResume, TreeState},
 };
 
 /// `src/**` may be edited, `tests/spec.py` is untouched, `*.log` is ignored by git.
@@ -345,7 +345,7 @@ fn the_apply_gate_looks_once_more() {
     w.hook("s", HookEvent::Attempt(bash(&w, "k", "./killed")));
     person(&w, "echo 0 > tests/spec.py");
     let error = w.transition(plan, Transition::ApplyPlan).unwrap_err();
-    assert!(matches!(error, EngineError::Blocked { .. }), "{error}");
+    assert!(matches!(error.kind, ErrorKind::Blocked(_)), "{error}");
     assert_eq!(open(&w).len(), 2);
 }
 
@@ -544,4 +544,59 @@ fn a_tree_that_was_too_large_is_watched_as_soon_as_it_is_not() {
     assert_eq!((now.fault, now.watched.is_some()), (None, true));
     let found = run(&mut w, "s", "./fix.sh", "echo 0 > tests/spec.py");
     assert_eq!(found.verdict.verdict, VerdictKind::Deny);
+}
+
+/// An engine that stays watches the trees; what it finds is what a look at every file finds.
+#[test]
+fn a_watched_tree_finds_what_a_whole_look_finds() {
+    let mut w = guarded(false);
+    w.engine.as_ref().unwrap().disk().stay();
+    w.hook("s", HookEvent::SessionStart);
+    // The first look starts the watch; from the second on only what was reported is looked at.
+    run(&mut w, "s", "true && make", "true");
+    for (what, script, path) in [
+        ("changed", "echo 0 > tests/spec.py", "tests/spec.py"),
+        ("made", "echo x > other.txt", "other.txt"),
+        (
+            "in a new folder",
+            "mkdir -p new/deep && echo x > new/deep/f",
+            "new/deep/f",
+        ),
+        ("in it again", "echo y > new/deep/g", "new/deep/g"),
+        (
+            "a folder that came again",
+            "rm -r new && mkdir new && echo z > new/h",
+            "new/h",
+        ),
+        ("in that one", "echo z > new/i", "new/i"),
+        (
+            "moved in",
+            "mkdir src/m && echo 1 > src/m/k && mv src/m m",
+            "m/k",
+        ),
+        ("after a move", "echo 2 > m/l", "m/l"),
+        (
+            "through another name",
+            "ln tests/spec.py src/two && echo 3 > src/two",
+            "tests/spec.py",
+        ),
+        ("and again", "echo 4 >> src/two", "tests/spec.py"),
+        ("mode", "chmod +x README.md", "README.md"),
+        ("removed", "rm README.md", "README.md"),
+    ] {
+        let found = run(&mut w, "s", &format!("./{what}"), script);
+        let reason = &found.verdict.reason;
+        assert!(reason.contains(path), "{what}: {found:?}");
+        let plan = found.plan_id.unwrap();
+        let plan = w.plan_ref(plan);
+        // Some are found for the third time.
+        let _ = w.ask(PlanResume { plan });
+    }
+    let quiet = run(
+        &mut w,
+        "s",
+        "./nothing",
+        "echo ok > src/b.py; cat README.md || true",
+    );
+    assert!(quiet.verdict.lets_through(), "{quiet:?}");
 }

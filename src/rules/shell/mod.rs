@@ -26,6 +26,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod traps;
+mod usual;
 mod walk;
 mod words;
 mod world;
@@ -132,6 +133,14 @@ impl Reading {
     pub fn only_reads(&self) -> bool {
         !self.opaque && self.found.is_empty() && self.unresolved.is_empty()
     }
+}
+
+/// Whether `line`, read as `reading`, is one that people run to look around: nothing was read to
+/// change, and its commands are known for looking. It may still write; only the phase of a plan
+/// goes by this.
+pub fn looks_around(line: &str, reading: &Reading) -> bool {
+    let reads = reading.found.is_empty() && reading.unresolved.is_empty();
+    reads && (reading.only_reads() || usual::looks(line))
 }
 
 /// Reads a program text in another language than bash: what it names and whether it writes. No

@@ -9,7 +9,7 @@ use std::{
 
 use brush_parser::ast::{
     AndOr, AndOrList, Command, CommandPrefixOrSuffixItem as Item, CompoundCommand, CompoundList,
-    ExtendedTestExpr, FunctionBody, Pipeline, SourceLocation,
+    CompoundListItem, ExtendedTestExpr, FunctionBody, Pipeline, SeparatorOperator, SourceLocation,
 };
 
 use super::{
@@ -232,12 +232,29 @@ impl<'a> Walker<'a> {
             if self.spent {
                 break;
             }
-            (worlds, printed) = self.and_or(&item.0, worlds, stdin);
+            (worlds, printed) = self.item(item, worlds, stdin);
         }
         if list.0.len() > 1 {
             printed = Stream::unknown();
         }
         (worlds, printed)
+    }
+
+    fn item(
+        &mut self,
+        item: &CompoundListItem,
+        worlds: Vec<World>,
+        stdin: &Stream,
+    ) -> (Vec<World>, Stream) {
+        match item.1 {
+            SeparatorOperator::Sequence => self.and_or(&item.0, worlds, stdin),
+            // A shell of its own, in the background.
+            SeparatorOperator::Async => {
+                let inner = worlds.iter().map(World::below_this).collect();
+                let (_, printed) = self.and_or(&item.0, inner, stdin);
+                (worlds, printed)
+            }
+        }
     }
 
     fn and_or(
@@ -287,7 +304,7 @@ impl<'a> Walker<'a> {
             return (worlds.clone(), worlds);
         };
         for item in before {
-            worlds = self.and_or(&item.0, worlds, stdin).0;
+            worlds = self.item(item, worlds, stdin).0;
         }
         let (good, bad, _) = self.branches(&last.0, worlds, stdin);
         (good, bad)
@@ -353,7 +370,7 @@ impl<'a> Walker<'a> {
                 .word_or_name
                 .as_ref()
                 .is_some_and(|name| ["cd", "pushd", "popd"].contains(&name.value.as_str())));
-            let halfway = after.iter().filter(|_| !moves && !likely).cloned();
+            let halfway = after.iter().filter(|_| !moves).cloned();
             for world in std::iter::once(before).chain(halfway) {
                 let unlikely = world.unlikely || likely;
                 add(&mut bad, World { unlikely, ..world });

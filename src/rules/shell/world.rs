@@ -321,10 +321,7 @@ impl World {
                     .collect()
             }
         };
-        self.cwd = match self.perhaps.is_empty() {
-            true => self.absolute(dir),
-            false => Field::unknown(),
-        };
+        self.cwd = self.absolute(dir);
         self.set("PWD", vec![self.cwd.clone()]);
     }
 
@@ -372,7 +369,10 @@ impl World {
             let path = place.clone().join(Field::text("/")).join(field.clone());
             self.target(&path, delete)
         };
-        self.perhaps.iter().map(seen_from).collect()
+        // A loop may have gone on to places that were not followed.
+        let anywhere = self.target(field, delete);
+        let places = self.perhaps.iter().map(seen_from);
+        places.chain([anywhere]).collect()
     }
 
     /// What changing the path means.

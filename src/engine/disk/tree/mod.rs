@@ -3,6 +3,11 @@
 //! A snapshot is taken when a run starts and looked at again after each command that may have
 //! written. Walks happen on the thread that asks, beside the engine's loop.
 
+#[cfg(target_os = "linux")]
+mod alarm;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_alarm.rs"]
+mod alarm;
 mod restore;
 mod snapshot;
 
@@ -10,11 +15,16 @@ use std::{
     collections::{BTreeSet, HashMap},
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use sha2::{Digest, Sha256};
+
+use alarm::Alarm;
 
 pub use restore::RestoreError;
 pub use snapshot::{Snapshot, TooMany};
@@ -46,6 +56,8 @@ pub struct Trees {
     /// Where snapshots outlive the process.
     folder: PathBuf,
     trees: Mutex<HashMap<PathBuf, Arc<Tree>>>,
+    /// The process stays: watching folders costs more than one look, and less than many.
+    stays: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -58,6 +70,7 @@ struct Tree {
 #[derive(Debug, Default)]
 struct Inner {
     snapshot: Option<Snapshot>,
+    alarm: Option<Alarm>,
     building: bool,
     /// Found and not yet taken.
     changes: Vec<FileChange>,
@@ -95,7 +108,13 @@ impl Trees {
             config: RwLock::new(config.clone()),
             folder: locations.trees(),
             trees: Mutex::default(),
+            stays: AtomicBool::new(false),
         }
+    }
+
+    /// The process stays, so that trees are watched and not only looked at.
+    pub fn stay(&self) {
+        self.stays.store(true, Ordering::Relaxed);
     }
 
     /// Works by other settings from now on.
@@ -162,14 +181,62 @@ impl Trees {
     /// # Errors
     /// [`NotWatched`], when there is no snapshot to compare with.
     pub fn refresh(self: &Arc<Self>, root: &Path, wait: Duration) -> Result<(), NotWatched> {
+        self.refresh_as(root, wait, false)
+    }
+
+    /// As [`refresh`](Self::refresh), and looks at every file, whatever the kernel reported.
+    ///
+    /// # Errors
+    /// [`NotWatched`], when there is no snapshot to compare with.
+    pub fn refresh_whole(self: &Arc<Self>, root: &Path, wait: Duration) -> Result<(), NotWatched> {
+        self.refresh_as(root, wait, true)
+    }
+
+    fn refresh_as(
+        self: &Arc<Self>,
+        root: &Path,
+        wait: Duration,
+        whole: bool,
+    ) -> Result<(), NotWatched> {
         self.ensure(root, wait)?;
         let tree = self.tree(root)?;
         let mut inner = lock(&tree.inner);
         let limit = self.config().max_files;
-        let Some(snapshot) = &mut inner.snapshot else {
+        let Inner {
+            snapshot, alarm, ..
+        } = &mut *inner;
+        let Some(snapshot) = snapshot else {
             return Err(NotWatched::NotYet);
         };
-        match snapshot.refresh(&tree.root, limit) {
+        let mut only = alarm.as_mut().and_then(Alarm::drain);
+        if only.is_none() {
+            // Watched first and looked at then, so that nothing falls in between.
+            *alarm = match self.stays.load(Ordering::Relaxed) {
+                true => Alarm::over(&tree.root, snapshot.folders()),
+                false => None,
+            };
+        }
+        if whole {
+            only = None;
+        }
+        let mut looked = snapshot.refresh_in(&tree.root, limit, only.as_ref());
+        if let (Some(alarm), Ok(found)) = (alarm.as_ref(), &mut looked)
+            && only.is_some()
+            && alarm.has_new_link(&found.linked)
+        {
+            // A file got a second name, and may have been written through it: its first one can
+            // lie anywhere.
+            only = None;
+            let more = snapshot.refresh_in(&tree.root, limit, None);
+            looked = more.map(|more| found.and(more));
+        }
+        if let (Some(alarm), Ok(looked)) = (alarm.as_mut(), &looked) {
+            let all = || snapshot.folders().cloned().collect();
+            let looked_at = only.unwrap_or_else(all);
+            alarm.looked(&tree.root, looked_at.iter(), &looked.new_folders);
+            alarm.link(&looked_at, looked.linked.clone());
+        }
+        match looked.map(|l| l.changes) {
             Ok(changes) => {
                 inner.dirty |= !changes.is_empty();
                 inner.changes.extend(changes);
@@ -177,6 +244,7 @@ impl Trees {
             }
             Err(TooMany) => {
                 inner.snapshot = None;
+                inner.alarm = None;
                 inner.too_many_at = Some(Instant::now());
                 Err(NotWatched::TooMany { limit })
             }

@@ -193,14 +193,33 @@ impl Snapshot {
         }
     }
 
-    /// Looks again, takes everything in as it is now, and returns what changed.
+    /// Looks again at everything, takes it in as it is now, and returns what changed.
     ///
     /// # Errors
     /// [`TooMany`] above `limit` files; nothing is taken in then.
     pub fn refresh(&mut self, root: &Path, limit: usize) -> Result<Vec<FileChange>, TooMany> {
+        self.refresh_in(root, limit, None).map(|l| l.changes)
+    }
+
+    /// The folders that it knows.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
+        self.folders.keys()
+    }
+
+    /// Looks again at the folders `only`, or at all; takes everything in as it is now.
+    ///
+    /// # Errors
+    /// [`TooMany`] above `limit` files; nothing is taken in then.
+    pub(super) fn refresh_in(
+        &mut self,
+        root: &Path,
+        limit: usize,
+        only: Option<&BTreeSet<PathBuf>>,
+    ) -> Result<Looked, TooMany> {
         let since = self.taken;
         let taken = now();
-        let looked = look(root, &self.folders, since);
+        let (looked, linked) = look(root, &self.folders, since, only);
+        let mut new_folders = Vec::new();
         let mut changes = Vec::new();
         let mut count = self.len();
         let mut new_trees = Vec::new();
@@ -260,6 +279,7 @@ impl Snapshot {
         for (path, forced) in new_trees {
             let Found { folders, files, .. } = find(root, &path, forced, limit)?;
             for (path, stamp) in folders {
+                new_folders.push(path.clone());
                 let folder = self.folders.entry(path).or_default();
                 folder.stamp = Some(stamp);
                 folder.forced |= forced;
@@ -298,7 +318,36 @@ impl Snapshot {
         self.taken = taken;
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         changes.dedup_by(|a, b| a.path == b.path);
-        Ok(changes)
+        Ok(Looked {
+            changes,
+            new_folders,
+            linked,
+        })
+    }
+}
+
+/// What a look found.
+pub(super) struct Looked {
+    pub changes: Vec<FileChange>,
+    /// Folders that were not known before.
+    pub new_folders: Vec<PathBuf>,
+    /// Those of the folders looked at that have files with several names.
+    pub linked: BTreeSet<PathBuf>,
+}
+
+impl Looked {
+    /// This look and one right after it.
+    pub(super) fn and(&mut self, mut later: Self) -> Self {
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.append(&mut later.changes);
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut new_folders = std::mem::take(&mut self.new_folders);
+        new_folders.append(&mut later.new_folders);
+        Self {
+            changes,
+            new_folders,
+            linked: later.linked,
+        }
     }
 }
 
@@ -318,26 +367,43 @@ struct Look {
     folders: Vec<PathBuf>,
 }
 
-/// Looks at all folders, some on another thread.
-fn look(root: &Path, folders: &BTreeMap<PathBuf, Folder>, since: i64) -> Vec<Look> {
-    let all: Vec<(&PathBuf, &Folder)> = folders.iter().collect();
+/// Looks at the folders `only`, or at all, some on another thread. The second part names the
+/// folders that have files with several names.
+fn look(
+    root: &Path,
+    folders: &BTreeMap<PathBuf, Folder>,
+    since: i64,
+    only: Option<&BTreeSet<PathBuf>>,
+) -> (Vec<Look>, BTreeSet<PathBuf>) {
+    let all: Vec<(&PathBuf, &Folder)> = match only {
+        Some(only) => only
+            .iter()
+            .filter_map(|path| folders.get_key_value(path))
+            .collect(),
+        None => folders.iter().collect(),
+    };
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
     // A thread costs more than a few hundred files.
-    let files: usize = folders.values().map(|f| f.files.len()).sum();
+    let files: usize = all.iter().map(|(_, f)| f.files.len()).sum();
     let threads = threads.min(files / 500 + 1);
     let next = std::sync::atomic::AtomicUsize::new(0);
-    let looks = Mutex::new(Vec::new());
+    let looks = Mutex::new((Vec::new(), BTreeSet::new()));
     let work = || {
-        let mut own = Vec::new();
+        let (mut own, mut linked) = (Vec::new(), BTreeSet::new());
         loop {
             let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let Some((path, folder)) = all.get(at) else {
                 break;
             };
-            own.extend(look_at(root, path, folder, folders, since));
+            let mut links = false;
+            own.extend(look_at(root, path, folder, folders, since, &mut links));
+            if links {
+                linked.insert((*path).clone());
+            }
         }
         if let Ok(mut looks) = looks.lock() {
-            looks.append(&mut own);
+            looks.0.append(&mut own);
+            looks.1.append(&mut linked);
         }
     };
     std::thread::scope(|scope| {
@@ -349,13 +415,14 @@ fn look(root: &Path, folders: &BTreeMap<PathBuf, Folder>, since: i64) -> Vec<Loo
     looks.into_inner().unwrap_or_default()
 }
 
-/// `None` when nothing in the folder moved.
+/// `None` when nothing in the folder moved. `links` becomes true for a file with several names.
 fn look_at(
     root: &Path,
     path: &Path,
     folder: &Folder,
     known: &BTreeMap<PathBuf, Folder>,
     since: i64,
+    links: &mut bool,
 ) -> Option<Look> {
     let absolute = root.join(path);
     let meta = fs::symlink_metadata(&absolute).ok().filter(|m| m.is_dir());
@@ -376,6 +443,7 @@ fn look_at(
         let at = absolute.join(name);
         match fs::symlink_metadata(&at) {
             Ok(meta) if !meta.is_dir() => {
+                *links |= meta.nlink() > 1;
                 let now = Stamp::of(&meta);
                 if now != file.stamp || unsure(&now) {
                     // It may go between two looks.
@@ -394,6 +462,8 @@ fn look_at(
             if !folder.files.contains_key(&name)
                 && let Some(file) = read_file(&absolute.join(&name))
             {
+                let meta = fs::symlink_metadata(absolute.join(&name));
+                *links |= meta.is_ok_and(|m| m.nlink() > 1);
                 look.files.push((name, Some(file)));
             }
         }

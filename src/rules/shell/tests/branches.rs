@@ -10,6 +10,8 @@ fn what_follows_a_failure_is_read_where_the_shell_is_then() {
         ("set -o x || rm a", &["-a"]),
         ("export X=1 || rm a", &["-a"]),
         ("X=$(false) || rm a", &["-a"]),
+        ("F=a$(false) || rm $F", &["?a…"]),
+        ("cd src & rm a", &["-a"]),
         ("true || rm a", &["-a"]),
         (": || rm a", &["-a"]),
         ("cd src || rm a", &["-a"]),
