@@ -104,8 +104,8 @@ pub(super) struct Assessed {
 type Key = (String, String);
 
 impl Core {
-    /// Remembers the declared changes that were let through, so that another agent's command is
-    /// not blamed for them.
+    /// Remembers the declared changes of an attempt that was let through, so that another agent's
+    /// command is not blamed for them.
     pub(super) fn announce(&mut self, session: &Session, step: &Step<'_>) {
         // With nobody else at work in the directory there is nobody to be blamed by mistake.
         let others = self
