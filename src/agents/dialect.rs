@@ -405,7 +405,16 @@ impl Agent {
                             visible(tool)
                         )));
                     }
-                    _ => call.effects,
+                    // What it is given is not all that a foreign program does: a call that names
+                    // nothing but a command that only reads must not pass for that command.
+                    _ => {
+                        let mut effects = call.effects;
+                        let runs = |e: &Effect| matches!(e, Effect::Opaque { .. });
+                        if effects.iter().all(runs) && !effects.is_empty() {
+                            effects.push(Effect::Read { path: at.clone() });
+                        }
+                        effects
+                    }
                 }
             }
         };

@@ -14,6 +14,7 @@ use crate::{
     model::{Attempt, Effect, Verdict, VerdictKind},
 };
 
+mod decided;
 mod foreign;
 
 const PROJECT: &str = "/home/mira/tidewater";
