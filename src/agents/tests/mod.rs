@@ -16,6 +16,7 @@ use crate::{
 
 mod decided;
 mod foreign;
+mod own_places;
 
 const PROJECT: &str = "/home/mira/tidewater";
 
