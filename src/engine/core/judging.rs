@@ -1,4 +1,10 @@
 //! When a judge is asked, and what follows from its answer.
+//!
+//! What a judge has still to read is in the state, as actions that are *due*. Asking takes seconds
+//! and happens beside the engine: a job is handed out, the clause counts as running until its
+//! answer comes back, and an answer settles the actions up to the last that it read. When the
+//! answer is lost the actions are simply due still, so nothing of this module must survive the
+//! process.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +14,6 @@ use super::{
     super::{
         config::JudgeConfig,
         judge::{self, JudgeJob},
-        judging::Spent,
         message,
         step::Step,
     },
@@ -18,8 +23,8 @@ use super::{
     sets::clauses,
 };
 use crate::model::{
-    CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Money, Plan,
-    PlanId, Signature, Verdict, VerdictKind, Violation,
+    CheckId, CheckOutcome, Checkpoint, Cost, EventKind, Invariant, InvariantId, JudgeCheck, Money,
+    Plan, PlanId, Signature, Verdict, VerdictKind, Violation,
 };
 
 /// How a violation begins that a judge found.
@@ -27,16 +32,19 @@ const JUDGED: &str = "the judge: ";
 
 type Key = (PlanId, InvariantId);
 
-/// What is under way; nothing of it is lost when an engine ends, since it is due again.
+/// What is under way; it may be lost, since it is due again then.
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay {
+    /// Checks that are to be made and that nobody has taken yet.
     pub jobs: Vec<JudgeJob>,
+    /// The clauses that are being asked about, each with what that may cost. One check at a time
+    /// for each clause, so that no action is paid for twice.
     running: HashMap<Key, Money>,
-    /// Asked for while a check ran: one more, with all that came meanwhile.
+    /// Asked for while a check ran: one more afterwards, with all that came meanwhile.
     again: HashSet<Key>,
     /// Turns since the last check.
     turns: HashMap<Key, u32>,
-    /// How often the agent was sent back.
+    /// How often the agent was sent back for a clause since it held last.
     sent_back: HashMap<Key, u32>,
 }
 
@@ -46,6 +54,14 @@ impl UnderWay {
         for job in self.jobs.drain(..) {
             self.running.remove(&(job.plan_id, job.invariant_id));
         }
+    }
+
+    /// Forgets what was counted for a plan that is over. A check that is being made still
+    /// comes.
+    pub fn drop_plan(&mut self, plan: PlanId) {
+        self.again.retain(|key| key.0 != plan);
+        self.turns.retain(|key, _| key.0 != plan);
+        self.sent_back.retain(|key, _| key.0 != plan);
     }
 
     /// Its answer could not be taken in: what it was about is due again.
@@ -113,7 +129,11 @@ impl Core {
         }
     }
 
-    /// Asks about what is due, unless nothing is.
+    /// Asks about all that is due of a clause: answers from memory when the same question was
+    /// asked before, else puts a job into the queue. Does nothing when nothing is due.
+    ///
+    /// # Errors
+    /// There is no judge, or a bound of its cost is reached; what is due stays due.
     pub(super) fn ask_judge(
         &mut self,
         plan: &Plan,
@@ -158,7 +178,8 @@ impl Core {
         if let Some(bound) = self.bound_reached(plan.id, step.now) {
             return Err(Unasked::Bound(bound));
         }
-        // Charged before the call, and corrected after it.
+        // The estimate is held before the call, for as many calls as a confirmation may take, and
+        // replaced by the cost afterwards: several checks at once cannot pass a bound together.
         let most = u64::from(self.judge.confirm.max(1));
         self.under_way
             .running
@@ -167,7 +188,8 @@ impl Core {
         Ok(())
     }
 
-    /// The bound that one more check would pass.
+    /// The bound that one more check would pass, in a sentence; `None` when there is room. What is
+    /// spent and what running checks may still cost count together. A bound of 0 is none.
     pub(crate) fn bound_reached(&self, plan: PlanId, now: Timestamp) -> Option<String> {
         let config: &JudgeConfig = &self.judge;
         let estimate = config.estimate();
@@ -175,7 +197,7 @@ impl Core {
             let running = self.under_way.running.iter();
             running
                 .filter(|((plan, _), _)| of.is_none_or(|of| of == *plan))
-                .fold(Spent::default(), |sum, (_, money)| Spent {
+                .fold(Cost::default(), |sum, (_, money)| Cost {
                     money: sum.money.plus(*money),
                     checks: sum.checks + 1,
                 })
@@ -218,7 +240,8 @@ impl Core {
         self.under_way.running.keys().any(|(of, _)| *of == plan)
     }
 
-    /// What keeps judgment clauses of a plan from being answered for, each with why.
+    /// The judgment clauses of a plan that a judge has still to read, each with a sentence that
+    /// says why it has not.
     pub(super) fn unjudged(&mut self, plan: &Plan, now: Timestamp) -> Vec<(InvariantId, String)> {
         let clauses = self.clauses(plan);
         let due = |(invariant, _): (Invariant, Checkpoint)| {
@@ -227,18 +250,14 @@ impl Core {
                 return None;
             }
             let key = (plan.id, invariant.id);
-            let failed = self
-                .state
-                .judging
-                .checks_of(plan.id)
-                .find(|c| c.invariant_id == invariant.id);
-            let failed = failed.filter(|c| c.outcome == CheckOutcome::Failed);
+            let reading = self.state.judging.reading(plan.id, invariant.id);
+            let failed = reading.and_then(|r| r.failed.as_deref());
             let why = match (self.bound_reached(plan.id, now), failed) {
                 _ if self.under_way.running.contains_key(&key) => {
                     "the judge is being asked; try again when it has answered".to_owned()
                 }
                 (Some(bound), _) => bound,
-                (None, Some(check)) => format!("the last check failed: {}", check.reason),
+                (None, Some(reason)) => format!("the last check failed: {reason}"),
                 (None, None) => "the judge has not read it yet".to_owned(),
             };
             let text = format!("\"{}\" is due for {count} actions: {why}", invariant.text);
@@ -247,7 +266,8 @@ impl Core {
         clauses.into_iter().filter_map(due).collect()
     }
 
-    /// Takes in what a judge answered: recorded, charged, and acted upon.
+    /// Takes in what a judge answered: recorded, charged, and acted upon. The clause or the plan
+    /// may be gone by then; the cost counts nevertheless.
     pub(crate) fn judged(&mut self, check: JudgeCheck, step: &mut Step<'_>) {
         let key = (check.plan_id, check.invariant_id);
         self.under_way.running.remove(&key);
@@ -272,6 +292,8 @@ impl Core {
         self.reconcile_after_correction(key.0, step);
     }
 
+    /// A clause is broken: a strike, an open violation if there is none, and a halt at the limit.
+    /// The agent learns of it with the next answer that can carry it.
     fn judged_broken(
         &mut self,
         plan: &Plan,
@@ -311,12 +333,15 @@ impl Core {
         self.unreported.entry(plan.id).or_default().extend(breaches);
     }
 
+    /// The open violation that a judge found, and not one that somebody reported of the same
+    /// clause: a judge takes back only what a judge said.
     fn judged_violation(&self, plan: PlanId, invariant: InvariantId) -> Option<Violation> {
         let mut open = self.state.open_violations(plan);
         open.find(|v| v.invariant_id == invariant && v.details.starts_with(JUDGED))
             .cloned()
     }
 
+    /// A clause holds: that corrects what a judge found before.
     fn judged_to_hold(&mut self, plan: &Plan, invariant: &Invariant, step: &mut Step<'_>) {
         self.under_way.sent_back.remove(&(plan.id, invariant.id));
         if let Some(violation) = self.judged_violation(plan.id, invariant.id) {
@@ -325,7 +350,8 @@ impl Core {
     }
 
     /// The verdict at the end of a turn on what judges found: the agent is sent back with the
-    /// reason, a few times; then a person decides.
+    /// reason as often as the configuration says. After that its turn may end, or an agent and a
+    /// judge that disagree would never stop; the violation stays, and a person decides.
     pub(super) fn sent_back(&mut self, plan: PlanId, found: Verdict) -> Verdict {
         if found.verdict != VerdictKind::Deny {
             return found;
@@ -348,7 +374,8 @@ impl Core {
         }
     }
 
-    /// The checks that are to be made now; whoever takes them makes them.
+    /// Takes the checks that are to be made now; whoever takes them has to make them, and hand
+    /// their answers to [`Core::judged`] or give them up.
     pub(crate) fn take_jobs(&mut self) -> Vec<JudgeJob> {
         std::mem::take(&mut self.under_way.jobs)
     }
