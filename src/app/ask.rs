@@ -35,7 +35,7 @@ pub enum Answered {
         word: &'static str,
         done: Result<(), EngineError>,
     },
-    Resync(Result<Snapshot, EngineError>),
+    Resync(Result<Box<Snapshot>, EngineError>),
     Decisions(Result<Vec<DecisionNode>, EngineError>),
     Meet(Result<Project, EngineError>),
 }

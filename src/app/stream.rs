@@ -2,12 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{
-    engine::state::is_notable,
-    model::{
-        AssentStatus, CheckOutcome, Event, EventKind, PhaseState, Plan, PlanChange, PlanId,
-        Transition, VerdictKind, ViolationId, visible,
-    },
+use crate::model::{
+    AssentStatus, CheckOutcome, Event, EventKind, PhaseState, Plan, PlanChange, PlanId, Transition,
+    VerdictKind, ViolationId, visible,
 };
 
 /// How many rows are kept; older ones are in the log.
@@ -53,7 +50,7 @@ pub struct Stream {
 impl Stream {
     /// Takes an event in, when it is one to show.
     pub fn push(&mut self, event: &Event) {
-        if !is_notable(&event.kind) {
+        if !event.kind.is_notable() {
             return;
         }
         if let Some(row) = row(event) {

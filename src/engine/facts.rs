@@ -11,7 +11,6 @@ use super::{
     project_file::{FileEdit, FileReading},
     requests::TreeWatch,
 };
-use crate::model::Session;
 
 /// SHA-256 of a file's kind, executable bit and content.
 pub type Hash = [u8; 32];
@@ -69,8 +68,6 @@ pub struct Facts {
     pub written: Vec<(FileEdit, FileReading)>,
     /// The processes that were asked about, and whether each is there.
     pub alive: BTreeMap<u32, bool>,
-    /// The session of the call as the store remembers it, when it ended before.
-    pub past_session: Option<Session>,
 }
 
 impl Facts {

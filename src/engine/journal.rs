@@ -33,6 +33,16 @@ impl Journal {
         self.0.last().map_or(1, |e| e.number + 1)
     }
 
+    /// Goes on from other entries; the rows that change.
+    pub fn restart(&mut self, entries: &[JournalEntry]) -> Vec<Row> {
+        let stays = |number: u64| entries.iter().any(|e| e.number == number);
+        let gone = self.0.iter().map(|e| e.number).filter(|n| !stays(*n));
+        let mut rows: Vec<Row> = gone.map(Row::JournalDropped).collect();
+        rows.extend(entries.iter().cloned().map(Row::Journal));
+        self.0 = entries.to_vec();
+        rows
+    }
+
     /// Takes in what an event about an invariant means to the journal; `before` is the invariant
     /// as it was. Returns the rows that change.
     pub fn take(

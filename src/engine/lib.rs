@@ -32,6 +32,7 @@ mod socket;
 pub mod state;
 pub mod step;
 pub mod strikes;
+mod visit;
 pub mod writer;
 
 pub use client::{Session, open_session};

@@ -89,6 +89,19 @@ impl Strikes {
         self.all.insert(key, strike);
     }
 
+    /// Forgets all counts of a plan.
+    pub fn drop_plan(&mut self, plan: PlanId) {
+        let keys: Vec<StrikeKey> = self
+            .of(plan)
+            .map(|s| (s.plan_id, s.invariant_id, s.signature.clone()))
+            .collect();
+        for key in keys {
+            self.worst.remove(&(key.0, key.1));
+            self.all.remove(&key);
+        }
+        self.latest.remove(&plan);
+    }
+
     /// Starts a count again.
     pub fn clear(&mut self, key: &StrikeKey) {
         self.all.remove(key);

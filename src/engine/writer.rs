@@ -17,17 +17,19 @@ use super::{
     disk::Disk,
     facts::Facts,
     judge::JudgeJob,
+    judging,
     project_file::FileReading,
     requests::{
-        DecisionNode, Decisions, Events, History, LogVerify, Ping, Pong, Request, Snapshot,
-        TakeSnapshot,
+        Assents, DecisionNode, Decisions, Events, History, List, LogVerify, Ping, PlanList, Pong,
+        Request, Snapshot, Strikes, TakeSnapshot, Violations,
     },
-    state::{RECENT, State, is_breach, is_notable},
+    state::{MIRRORED, State, is_breach},
     step::{Effects, Step, Stop},
+    visit,
 };
 use crate::{
-    model::{Decision, DecisionKind, Enforcement, Event, EventKind, JudgeCheck},
-    store::{Batch, Store},
+    model::{Decision, DecisionKind, Enforcement, Event, EventKind, JudgeCheck, Scope, Strike},
+    store::{Batch, Row, Store},
 };
 
 /// An engine that is driven by its caller's thread.
@@ -42,6 +44,9 @@ pub struct Engine {
     store: Store,
     /// Decided, not yet written.
     pending: Batch,
+    /// Whether what is pending takes records out of what is at hand; they are nowhere until it
+    /// is written.
+    leaving: bool,
     /// Written, not yet handed out.
     durable: Vec<Event>,
     /// The number of the last event that is durable.
@@ -55,9 +60,6 @@ pub struct Engine {
     broken: Option<EngineError>,
     locations: Locations,
 }
-
-/// How far back events are looked for.
-const SPAN: usize = 50_000;
 
 /// The answer to one call.
 pub type Answer = Result<Reply, EngineError>;
@@ -105,6 +107,7 @@ impl Engine {
             core: Core::new(state, locations, config, seed()),
             store,
             pending: Batch::default(),
+            leaving: false,
             durable: Vec::new(),
             breaches: 0,
             recalls: false,
@@ -119,16 +122,16 @@ impl Engine {
     /// # Errors
     /// What the store reports.
     pub fn recall(&mut self) -> Result<(), EngineError> {
-        self.core.recall(self.last_notable()?);
+        let (recent, checks) = self.last_seen()?;
+        self.core.recall(recent, checks);
         self.breaches = self.core.state().breaches;
         self.recalls = true;
         Ok(())
     }
 
-    fn last_notable(&self) -> Result<Vec<Event>, EngineError> {
-        Ok(self
-            .store
-            .last_events(RECENT, SPAN, |e| is_notable(&e.kind))?)
+    fn last_seen(&self) -> Result<(Vec<Event>, Vec<JudgeCheck>), EngineError> {
+        let checks = self.store.last_checks(judging::RECENT)?;
+        Ok((self.store.last_notable()?, checks))
     }
 
     /// Where its store and socket lie.
@@ -158,25 +161,29 @@ impl Engine {
 
     /// Takes in what a judge answered, and makes it durable; the events that became so.
     pub fn judged(&mut self, check: JudgeCheck) -> Vec<Event> {
-        let recorded = match self.heal() {
-            Ok(()) => {
-                let mut batch = Batch::default();
-                at_once(&self.store, &Facts::default(), &mut batch, |step| {
-                    self.core.judged(check, step);
-                });
-                self.put_off(batch);
-                self.write()
-            }
-            Err(error) => {
-                self.core.give_up(&check);
-                Err(error)
-            }
-        };
+        let recorded = self.heal().and_then(|()| self.take_check(check.clone()));
         if let Err(error) = recorded {
             // What the judge was asked about stays due.
+            self.core.give_up(&check);
             tracing::error!(%error, "a judge's answer could not be recorded");
         }
         std::mem::take(&mut self.durable)
+    }
+
+    fn take_check(&mut self, check: JudgeCheck) -> Result<(), EngineError> {
+        // The plan may have ended meanwhile, and what was found still counts.
+        self.write()?;
+        let plan = check.plan_id;
+        if !self.core.state().goes_on(plan) {
+            self.core.visit(self.store.past_of(plan)?);
+        }
+        let mut batch = Batch::default();
+        at_once(&self.store, &Facts::default(), &mut batch, |step| {
+            self.core.judged(check, step);
+        });
+        self.put_off(batch);
+        self.core.let_go();
+        self.write()
     }
 
     /// Whether allowed attempts wait to be written.
@@ -192,7 +199,20 @@ impl Engine {
     pub fn snapshot(&mut self) -> Result<Box<Snapshot>, EngineError> {
         self.heal()?;
         self.write()?;
-        Ok(Box::new(self.core.snapshot()))
+        Ok(Box::new(self.whole_snapshot()?))
+    }
+
+    /// What goes on, and the youngest of what is over.
+    fn whole_snapshot(&self) -> Result<Snapshot, EngineError> {
+        let mut snapshot = self.core.snapshot();
+        let past = self.store.recent_past(MIRRORED)?;
+        snapshot.plans.extend(past.plans);
+        snapshot.invariants.extend(past.invariants);
+        snapshot.strikes.extend(past.strikes);
+        snapshot.violations.extend(past.violations);
+        snapshot.assents.extend(past.assents);
+        snapshot.readings.extend(past.readings);
+        Ok(snapshot)
     }
 
     /// Decides the calls in order and writes what they change in one transaction. Returns the
@@ -212,11 +232,28 @@ impl Engine {
                 answers.given.push(done(self.read(&call, &facts)));
                 continue;
             }
-            if shows_durable(&call) {
+            if shows_durable(&call) || self.leaving {
                 let written = self.write();
                 answers.settle(&written);
                 durable = false;
-                let answer = written.and_then(|()| self.read(&call, &facts));
+                if let Err(error) = written {
+                    answers.given.push(done(Err(error)));
+                    continue;
+                }
+            }
+            let read = match self.visit(&call) {
+                Ok(()) if shows_durable(&call) => Some(self.read(&call, &facts)),
+                Ok(()) => None,
+                Err(error) => Some(Err(error)),
+            };
+            if let Some(answer) = read {
+                self.core.let_go();
+                if let Err(error) = &answer
+                    && self.lost_the_disk(error)
+                {
+                    answers.settle(&Err(error.clone()));
+                    durable = false;
+                }
                 answers.given.push(done(answer));
                 continue;
             }
@@ -225,6 +262,7 @@ impl Engine {
                 let decided = self.core.handle(Call::clone(&call), step);
                 (decided, std::mem::take(&mut step.effects))
             });
+            self.core.let_go();
             // Whoever asks may see on its own that nobody else holds the facts any more.
             drop((call, facts));
             let outcome = match decided {
@@ -244,6 +282,13 @@ impl Engine {
             answers.settle(&written);
         }
         (answers.given, std::mem::take(&mut self.durable))
+    }
+
+    /// Has at hand what a call may be about and what is over.
+    fn visit(&mut self, call: &Call) -> Result<(), EngineError> {
+        let past = visit::visitors(call, self.core.state(), &self.store)?;
+        self.core.visit(past);
+        Ok(())
     }
 
     /// Works by another configuration from now on, or says why it cannot; what was read before
@@ -288,6 +333,7 @@ impl Engine {
     }
 
     fn put_off(&mut self, batch: Batch) {
+        self.leaving |= batch.rows.iter().any(|row| matches!(row, Row::Past(_)));
         self.pending.events.extend(batch.events);
         self.pending.rows.extend(batch.rows);
     }
@@ -298,6 +344,7 @@ impl Engine {
             return Ok(());
         }
         let batch = std::mem::take(&mut self.pending);
+        self.leaving = false;
         match self.store.commit(&batch) {
             Ok(()) => {
                 self.hand_out(batch.events);
@@ -313,6 +360,18 @@ impl Engine {
                 Err(error)
             }
         }
+    }
+
+    /// Whether a read failed because the disk did. What is pending cannot be written then, and
+    /// nothing is sure any more.
+    fn lost_the_disk(&mut self, error: &EngineError) -> bool {
+        if self.store.works() {
+            return false;
+        }
+        self.pending = Batch::default();
+        self.leaving = false;
+        self.broken = Some(error.clone());
+        true
     }
 
     /// Takes in events that are durable.
@@ -338,14 +397,14 @@ impl Engine {
         // A commit may have reached the disk although it was reported to have failed. Its
         // callers were told of the failure; what it holds is true nevertheless.
         let landed = self.store.events(self.written, usize::MAX)?;
-        let recent = match self.recalls {
-            true => self.last_notable()?,
-            false => Vec::new(),
+        let (recent, checks) = match self.recalls {
+            true => self.last_seen()?,
+            false => (Vec::new(), Vec::new()),
         };
         self.hand_out(landed);
         self.core.reset(state);
         self.disk.forget_files();
-        self.core.recall(recent);
+        self.core.recall(recent, checks);
         self.core.count_breaches(self.breaches);
         Ok(())
     }
@@ -373,11 +432,53 @@ impl Engine {
     /// Answers what shows the store, or the state as it is durable.
     fn read(&self, call: &Call, facts: &Facts) -> Answer {
         let here = &facts.root.written;
+        let state = self.core.state();
         Ok(match call {
             Call::Ping(_) => Ping::into_reply(Pong {
                 pid: std::process::id(),
             }),
-            Call::TakeSnapshot(_) => TakeSnapshot::into_reply(self.core.snapshot()),
+            Call::TakeSnapshot(_) => TakeSnapshot::into_reply(self.whole_snapshot()?),
+            Call::List(r) => {
+                let mut all = self.core.list(r.clone(), here)?;
+                let of_a_plan = matches!(r.scope, None | Some(Scope::Plan(_)));
+                if r.plan.is_none() && of_a_plan {
+                    let mut past = self.store.past_invariants()?;
+                    past.retain(|i| i.active || r.removed);
+                    past.retain(|i| r.scope.as_ref().is_none_or(|scope| i.scope == *scope));
+                    all.extend(past);
+                    all.sort_by_key(|i| i.id);
+                }
+                List::into_reply(all)
+            }
+            Call::PlanList(_) => {
+                let mut all: Vec<_> = state.plans.values().cloned().collect();
+                all.extend(self.store.past_plans()?);
+                all.sort_by_key(|plan| plan.id);
+                PlanList::into_reply(all)
+            }
+            Call::Violations(_) => {
+                let mut all: Vec<_> = state.violations.values().cloned().collect();
+                all.extend(self.store.past_violations()?);
+                all.sort_by_key(|violation| violation.id);
+                Violations::into_reply(all)
+            }
+            Call::Strikes(_) => {
+                let mut all: Vec<_> = state.strikes.values().cloned().collect();
+                all.extend(self.store.past_strikes()?);
+                all.sort_by(|a, b| {
+                    let key = |s: &Strike| (s.plan_id, s.invariant_id);
+                    key(a)
+                        .cmp(&key(b))
+                        .then_with(|| a.signature.cmp(&b.signature))
+                });
+                Strikes::into_reply(all)
+            }
+            Call::Assents(_) => {
+                let mut all: Vec<_> = state.assents.values().cloned().collect();
+                all.extend(self.store.past_assents()?);
+                all.sort_by_key(|assent| assent.id);
+                Assents::into_reply(all)
+            }
             Call::History(r) => {
                 let id = self.core.find_invariant(&r.id)?.invariant.id;
                 History::into_reply(self.store.history(id)?)
@@ -462,14 +563,20 @@ fn load(store: &Store) -> Result<State, EngineError> {
 
 /// Whether the answer shows what the store holds, so that what is pending is written first.
 fn shows_durable(call: &Call) -> bool {
-    matches!(
-        call,
+    match call {
         Call::History(_)
-            | Call::Decisions(_)
-            | Call::Events(_)
-            | Call::LogVerify(_)
-            | Call::TakeSnapshot(_)
-    )
+        | Call::Decisions(_)
+        | Call::Events(_)
+        | Call::LogVerify(_)
+        | Call::TakeSnapshot(_)
+        | Call::List(_)
+        | Call::PlanList(_) => true,
+        // Those of one plan are at hand, or visit.
+        Call::Violations(r) => r.plan.is_none(),
+        Call::Strikes(r) => r.plan.is_none(),
+        Call::Assents(r) => r.plan.is_none(),
+        _ => false,
+    }
 }
 
 /// Only an attempt that was let through may be answered before it is written.

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, Assent, Attempt, Decision, Enforcement, InForce, Invariant, InvariantId, JournalStep,
-    JudgeCheck, Phase, Plan, PlanId, Project, ProjectName, Session, Signature, Transition, Verdict,
-    Violation,
+    Action, Assent, Attempt, Decision, Enforcement, InForce, Invariant, InvariantId, JournalEntry,
+    JournalStep, JudgeCheck, Phase, Plan, PlanId, Project, ProjectName, Session, Signature,
+    Transition, Verdict, VerdictKind, Violation,
 };
 
 /// The hash that the first event is chained to.
@@ -170,6 +170,15 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         in_force: Option<InForce>,
     },
+    /// The store took another schema. What follows from the log from here on rests on what this
+    /// says.
+    StoreMigrated {
+        from: u32,
+        to: u32,
+        /// The changes that could be undone then; earlier events do not say them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        journal: Vec<JournalEntry>,
+    },
     /// A violation no longer stands: corrected or waived.
     CorrectionApplied {
         plan_id: PlanId,
@@ -203,7 +212,25 @@ impl EventKind {
             Self::InvariantViolated { .. } => "INVARIANT_VIOLATED",
             Self::InvariantEnforced { .. } => "INVARIANT_ENFORCED",
             Self::InvariantReconciled { .. } => "INVARIANT_RECONCILED",
+            Self::StoreMigrated { .. } => "STORE_MIGRATED",
             Self::CorrectionApplied { .. } => "CORRECTION_APPLIED",
+        }
+    }
+
+    /// Whether a person who watches wants to see it: refusals, violations, and what moves or
+    /// stops a plan.
+    pub fn is_notable(&self) -> bool {
+        match self {
+            Self::Attempted { verdict, .. } => verdict.verdict != VerdictKind::Allow,
+            Self::PlanChanged { change, .. } => !matches!(change, PlanChange::Session),
+            Self::InvariantViolated { .. }
+            | Self::CorrectionApplied { .. }
+            | Self::ChangeFound { .. }
+            | Self::ChangeNotAttributed { .. }
+            | Self::ConfigurationRead { .. }
+            | Self::AssentChanged { .. }
+            | Self::JudgeChecked { .. } => true,
+            _ => false,
         }
     }
 

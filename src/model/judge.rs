@@ -1,6 +1,6 @@
 //! What a judge was asked and what it answered.
 
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::Date, tz::Offset};
 use serde::{Deserialize, Serialize};
 
 use super::{CheckId, InvariantId, PlanId};
@@ -111,6 +111,101 @@ pub struct JudgeCheck {
     #[serde(default)]
     pub cached: bool,
     pub at: Timestamp,
+}
+
+impl JudgeCheck {
+    /// The day (UTC) that it is charged to.
+    pub fn day(&self) -> Date {
+        day_of(self.at)
+    }
+}
+
+/// The day of a moment, in UTC: what a bound of a day is counted by.
+pub fn day_of(at: Timestamp) -> Date {
+    Offset::UTC.to_datetime(at).date()
+}
+
+/// What some checks cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    pub money: Money,
+    /// How often a judge was called.
+    pub checks: u32,
+}
+
+impl Cost {
+    /// Adds what one check cost.
+    pub fn add(&mut self, check: &JudgeCheck) {
+        let calls = if check.cached {
+            0
+        } else {
+            check.answers.len() as u32
+        };
+        self.money = self.money.plus(check.cost);
+        self.checks = self.checks.saturating_add(calls);
+    }
+
+    /// The sum of both.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            money: self.money.plus(other.money),
+            checks: self.checks.saturating_add(other.checks),
+        }
+    }
+}
+
+/// What the checks of one day (UTC) cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayCost {
+    pub day: Date,
+    #[serde(flatten)]
+    pub cost: Cost,
+}
+
+/// How far a judge has read what was done in a plan, for one clause, and what that cost. The
+/// order in which checks come makes no difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JudgeReading {
+    pub plan_id: PlanId,
+    pub invariant_id: InvariantId,
+    /// The last action that was read.
+    #[serde(default)]
+    pub upto: u64,
+    #[serde(flatten)]
+    pub cost: Cost,
+    /// The youngest check.
+    #[serde(default)]
+    pub last: Option<CheckId>,
+    /// Why the youngest check failed, when it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+impl JudgeReading {
+    /// Nothing is read yet.
+    pub fn new(plan_id: PlanId, invariant_id: InvariantId) -> Self {
+        Self {
+            plan_id,
+            invariant_id,
+            upto: 0,
+            cost: Cost::default(),
+            last: None,
+            failed: None,
+        }
+    }
+
+    /// Takes a check of the clause in.
+    pub fn take(&mut self, check: &JudgeCheck) {
+        let failed = check.outcome == CheckOutcome::Failed;
+        if !failed {
+            self.upto = self.upto.max(check.upto);
+        }
+        self.cost.add(check);
+        if self.last.is_none_or(|last| last < check.id) {
+            self.last = Some(check.id);
+            self.failed = failed.then(|| check.reason.clone());
+        }
+    }
 }
 
 /// How `invar-judge` reaches an HTTP judge; the engine writes it into the question as `http`.

@@ -25,7 +25,10 @@ pub use invariant::{
     Checkpoint, Invariant, InvariantPatch, Layer, LayerKind, LetterCheck, NewInvariant, Origin,
     Remedy, Severity,
 };
-pub use judge::{CheckOutcome, HttpSettings, JudgeAnswer, JudgeCheck, JudgedAction, Money};
+pub use judge::{
+    CheckOutcome, Cost, DayCost, HttpSettings, JudgeAnswer, JudgeCheck, JudgeReading, JudgedAction,
+    Money, day_of,
+};
 pub use names::{ActionName, ProjectName};
 pub use plan::{Action, Phase, PhaseState, Plan, Project, Running, Session, Transition};
 pub use problem::Problem;

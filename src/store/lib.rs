@@ -8,88 +8,32 @@ mod error;
 #[cfg(any(test, feature = "testing"))]
 mod faults;
 mod log;
+mod migrate;
 mod open;
+mod past;
+mod rows;
 mod tables;
 
 #[cfg(feature = "testing")]
 use std::path::Path;
 use std::path::PathBuf;
 
-use redb::Database;
+use redb::{Database, ReadableTableMetadata, WriteTransaction};
 
 pub use error::StoreError;
 #[cfg(any(test, feature = "testing"))]
 pub use faults::Faults;
 pub use log::{LogFault, LogReport};
 pub use open::SCHEMA;
+pub use past::IdRange;
+pub use rows::{Batch, Loaded, Past, Record, Row};
+pub use tables::NOTABLE_KEPT;
 
-use codec::{decode, encode};
+use codec::decode;
 use invar_model::{
-    Action, Assent, Decision, DecisionId, Enforcement, Event, InForce, Invariant, InvariantId,
-    JournalEntry, JudgeCheck, JudgedAction, Plan, PlanId, Project, Session, Signature, Strike,
-    Violation, hex,
+    Decision, DecisionId, Enforcement, InForce, Invariant, InvariantId, PlanId, hex,
 };
 use tables::*;
-
-/// A row that a batch writes. Keys follow from the values.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Row {
-    Invariant(Invariant),
-    Plan(Plan),
-    Project(Project),
-    Action(Action),
-    Journal(JournalEntry),
-    JournalDropped(u64),
-    Session(Session),
-    Strike(Strike),
-    /// The count starts again.
-    StrikeCleared(PlanId, InvariantId, Signature),
-    Violation(Violation),
-    Assent(Assent),
-    Check(JudgeCheck),
-    /// An action that a judge has to read.
-    JudgedAction(JudgedAction),
-    /// It is read, or too old to matter: its plan and number.
-    JudgedActionDropped(PlanId, u64),
-    Decision(Decision),
-    Enforcement(PlanId, Enforcement),
-    /// A set of invariants in force, under its digest.
-    Set(String, InForce),
-}
-
-/// What one transaction writes.
-#[derive(Debug, Default)]
-pub struct Batch {
-    pub events: Vec<Event>,
-    pub rows: Vec<Row>,
-}
-
-impl Batch {
-    /// Whether there is nothing to write.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.rows.is_empty()
-    }
-}
-
-/// All that an engine keeps in memory, as it stood at the last commit.
-#[derive(Debug, Default)]
-pub struct Loaded {
-    pub invariants: Vec<Invariant>,
-    pub plans: Vec<Plan>,
-    pub projects: Vec<Project>,
-    pub actions: Vec<Action>,
-    pub journal: Vec<JournalEntry>,
-    pub sessions: Vec<Session>,
-    pub strikes: Vec<Strike>,
-    pub violations: Vec<Violation>,
-    pub assents: Vec<Assent>,
-    pub checks: Vec<JudgeCheck>,
-    pub judged_actions: Vec<JudgedAction>,
-    /// The number of the last event; 0 for an empty log.
-    pub seq: u64,
-    /// Invariants that cannot be read: named, and never skipped in silence.
-    pub unreadable: Vec<StoreError>,
-}
 
 /// An open store: the one writer of its file.
 pub struct Store {
@@ -109,39 +53,38 @@ impl Store {
     pub fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
         let doing = "write";
         let txn = self.write(doing)?;
-        for row in &batch.rows {
-            let (table, key, value) = encode_row(row)?;
-            let mut table = txn.open_table(table).map_err(self.fail(doing))?;
-            match value {
-                Some(value) => {
-                    table
-                        .insert(key.as_slice(), value.as_slice())
-                        .map_err(self.fail(doing))?;
-                }
-                None => {
-                    table.remove(key.as_slice()).map_err(self.fail(doing))?;
-                }
-            }
-        }
+        self.write_rows(&txn, &batch.rows)?;
         if !batch.events.is_empty() {
             self.append_events(&txn, &batch.events)?;
         }
-        // Revisions are kept for ever, so that an edit can be seen and undone.
-        let mut revisions = txn.open_table(REVISIONS).map_err(self.fail(doing))?;
-        for row in &batch.rows {
-            if let Row::Invariant(invariant) = row {
-                let key = revision_key(invariant.id, invariant.revision);
-                let value = encode(invariant)?;
-                revisions
-                    .insert(key.as_slice(), value.as_slice())
-                    .map_err(self.fail(doing))?;
-            }
-        }
-        drop(revisions);
         txn.commit().map_err(self.fail(doing))
     }
 
-    /// Reads all that an engine keeps in memory.
+    fn write_rows(&self, txn: &WriteTransaction, rows: &[Row]) -> Result<(), StoreError> {
+        let doing = "write";
+        let mut notable = false;
+        for row in rows {
+            notable |= matches!(row, Row::Notable(_));
+            for change in changes(row)? {
+                let mut table = txn.open_table(change.table).map_err(self.fail(doing))?;
+                let key = change.key.as_slice();
+                match change.value {
+                    Some(value) => table.insert(key, value.as_slice()),
+                    None => table.remove(key),
+                }
+                .map_err(self.fail(doing))?;
+            }
+        }
+        if notable {
+            let mut table = txn.open_table(NOTABLE).map_err(self.fail(doing))?;
+            while table.len().map_err(self.fail(doing))? > NOTABLE_KEPT as u64 {
+                table.pop_first().map_err(self.fail(doing))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what an engine keeps in memory: all that goes on.
     ///
     /// # Errors
     /// A record of another table that cannot be read stops the load and is named. An invariant
@@ -161,12 +104,14 @@ impl Store {
             plans: self.all(PLANS)?,
             projects: self.all(PROJECTS)?,
             actions: self.all(ACTIONS)?,
+            plans_of: self.all(PLANS_OF)?,
             journal: self.all(JOURNAL)?,
             sessions: self.all(SESSIONS)?,
             strikes: self.all(STRIKES)?,
             violations: self.all(VIOLATIONS)?,
             assents: self.all(ASSENTS)?,
-            checks: self.all(CHECKS)?,
+            readings: self.all(READINGS)?,
+            day_costs: self.all(DAY_COSTS)?,
             judged_actions: self.all(JUDGED_ACTIONS)?,
             seq: self.head()?.0,
         })
@@ -228,6 +173,17 @@ impl Store {
         self.records(table, prefix)?.into_iter().collect()
     }
 
+    /// The value of a row; the error names the row.
+    fn decoded<T: serde::de::DeserializeOwned>(
+        &self,
+        table: RowTable,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<T, StoreError> {
+        use redb::TableHandle;
+        decode(value, &self.path, table.name(), &hex(key))
+    }
+
     /// The values whose keys start with `prefix`, in the order of their keys; each is read or
     /// says why not.
     fn records<T: serde::de::DeserializeOwned>(
@@ -235,10 +191,8 @@ impl Store {
         table: RowTable,
         prefix: &[u8],
     ) -> Result<Vec<Result<T, StoreError>>, StoreError> {
-        use redb::TableHandle;
         let doing = "read";
         let read = self.read(doing)?;
-        let name = table.name().to_owned();
         let open = read.open_table(table).map_err(self.fail(doing))?;
         let mut out = Vec::new();
         for entry in open.range(prefix..).map_err(self.fail(doing))? {
@@ -246,10 +200,26 @@ impl Store {
             if !key.value().starts_with(prefix) {
                 break;
             }
-            out.push(decode(value.value(), &self.path, &name, &hex(key.value())));
+            out.push(self.decoded(table, key.value(), value.value()));
         }
         Ok(out)
     }
+}
+
+/// Takes tables out of a file, as they are missing in one that was made before there were any.
+///
+/// # Errors
+/// What the disk reports.
+#[cfg(feature = "testing")]
+pub fn drop_tables(path: &Path, names: &[&'static str]) -> Result<(), StoreError> {
+    let fail = |e: redb::Error| StoreError::redb(path, "take tables out", e);
+    let db = Database::open(path).map_err(|e| fail(e.into()))?;
+    let txn = db.begin_write().map_err(|e| fail(e.into()))?;
+    for name in names {
+        let table: RowTable = redb::TableDefinition::new(name);
+        txn.delete_table(table).map_err(|e| fail(e.into()))?;
+    }
+    txn.commit().map_err(|e| fail(e.into()))
 }
 
 /// Makes the record of an invariant unreadable, for tests of what depends on it.

@@ -71,17 +71,27 @@ impl Store {
         }
     }
 
+    /// As [`Store::head`], within a transaction.
+    pub(super) fn head_in(&self, txn: &WriteTransaction) -> Result<(u64, String), StoreError> {
+        let doing = "read the head of its log";
+        let meta = txn.open_table(META).map_err(self.fail(doing))?;
+        match meta.get("head").map_err(self.fail(doing))? {
+            Some(value) => {
+                let head: Head = decode(value.value(), &self.path, "meta", "head")?;
+                Ok((head.seq, head.hash))
+            }
+            None => Ok((0, GENESIS_HASH.to_owned())),
+        }
+    }
+
     pub(super) fn append_events(
         &self,
         txn: &WriteTransaction,
         events: &[Event],
     ) -> Result<(), StoreError> {
         let doing = "append to its log";
+        let (_, mut hash) = self.head_in(txn)?;
         let mut meta = txn.open_table(META).map_err(self.fail(doing))?;
-        let mut hash = match meta.get("head").map_err(self.fail(doing))? {
-            Some(value) => decode::<Head>(value.value(), &self.path, "meta", "head")?.hash,
-            None => GENESIS_HASH.to_owned(),
-        };
         let mut table = txn.open_table(EVENTS).map_err(self.fail(doing))?;
         let mut last = 0;
         for event in events {
@@ -123,35 +133,7 @@ impl Store {
         Ok(out)
     }
 
-    /// The last events that `keep` wants, oldest first: up to `limit`, out of the last `span`.
-    ///
-    /// # Errors
-    /// An entry that cannot be read.
-    pub fn last_events(
-        &self,
-        limit: usize,
-        span: usize,
-        keep: impl Fn(&Event) -> bool,
-    ) -> Result<Vec<Event>, StoreError> {
-        let doing = "read its log";
-        let read = self.read(doing)?;
-        let table = read.open_table(EVENTS).map_err(self.fail(doing))?;
-        let mut out = Vec::new();
-        for row in table.iter().map_err(self.fail(doing))?.rev().take(span) {
-            let (seq, value) = row.map_err(self.fail(doing))?;
-            let event = self.event(seq.value(), value.value())?;
-            if keep(&event) {
-                out.push(event);
-            }
-            if out.len() == limit {
-                break;
-            }
-        }
-        out.reverse();
-        Ok(out)
-    }
-
-    fn event(&self, seq: u64, value: &[u8]) -> Result<Event, StoreError> {
+    pub(super) fn event(&self, seq: u64, value: &[u8]) -> Result<Event, StoreError> {
         let key = seq.to_string();
         let entry: Entry = decode(value, &self.path, "events", &key)?;
         serde_json::from_str(&entry.body).map_err(|e| StoreError::Record {

@@ -7,18 +7,18 @@ use std::{
 };
 
 use redb::{
-    Builder, ConcurrencyMode, Database, ReadTransaction, ReadableDatabase, TableHandle,
-    WriteTransaction,
+    Builder, ConcurrencyMode, Database, ReadTransaction, ReadableDatabase, WriteTransaction,
 };
 
 use super::{
     Store, StoreError,
     codec::{decode, encode},
+    migrate,
     tables::{EVENTS, META, ROW_TABLES},
 };
 
 /// The schema this program writes. A newer one is refused, an older one is migrated.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 const CACHE_BYTES: usize = 32 << 20;
 
@@ -55,8 +55,7 @@ impl Store {
 
     fn opened(mut self) -> Result<Self, StoreError> {
         make_file(&self.path)?;
-        self.db = Some(self.open_database()?);
-        self.prepare()?;
+        self.reopen()?;
         Ok(self)
     }
 
@@ -70,7 +69,7 @@ impl Store {
         // The lock of the old one must be gone first.
         self.db = None;
         self.db = Some(self.open_database()?);
-        let prepared = self.prepare();
+        let prepared = self.prepare(true);
         if prepared.is_err() {
             self.db = None;
         }
@@ -109,6 +108,12 @@ impl Store {
         })
     }
 
+    /// Whether the file can be used. After the disk has failed once it cannot, until
+    /// [`Store::reopen`].
+    pub fn works(&self) -> bool {
+        self.db().is_ok_and(|db| db.try_begin_write().is_ok())
+    }
+
     /// What the last commit left; `doing` names in the error what was wanted.
     pub(super) fn read(&self, doing: &'static str) -> Result<ReadTransaction, StoreError> {
         self.db()?.begin_read().map_err(self.fail(doing))
@@ -125,62 +130,67 @@ impl Store {
         move |error| StoreError::redb(&self.path, doing, error.into())
     }
 
-    /// Checks the schema, and makes all tables in a new file.
-    fn prepare(&self) -> Result<(), StoreError> {
-        let doing = "read its schema version";
-        let found = {
-            let read = self.read(doing)?;
-            match read.open_table(META) {
-                Ok(meta) => {
-                    let value = meta.get("schema").map_err(self.fail(doing))?;
-                    match value {
-                        Some(v) => Some(decode::<u32>(v.value(), &self.path, "meta", "schema")?),
-                        None => None,
-                    }
-                }
-                Err(redb::TableError::TableDoesNotExist(_)) => None,
-                Err(e) => return Err(self.fail(doing)(e)),
-            }
-        };
-        match found {
-            Some(SCHEMA) if self.has_all_tables()? => Ok(()),
-            // Tables came without a new schema while there was only the first.
-            Some(SCHEMA) => self.create_tables(),
-            Some(found) => Err(StoreError::Schema {
+    /// Checks the schema, makes all tables in a new file, and migrates an older one.
+    fn prepare(&mut self, copies: bool) -> Result<(), StoreError> {
+        match self.schema()? {
+            Some(SCHEMA) => Ok(()),
+            None => self.create_tables(),
+            Some(found) if found > SCHEMA => Err(StoreError::Schema {
                 path: self.path.clone(),
                 found,
                 known: SCHEMA,
             }),
-            None => self.create_tables(),
+            Some(_) if copies => {
+                // Only a file that is closed can be copied as a whole. Whoever opens it meanwhile
+                // migrates it, which is seen when it is open again.
+                self.db = None;
+                migrate::copy(&self.path, SCHEMA)?;
+                self.db = Some(self.open_database()?);
+                self.prepare(false)
+            }
+            Some(1) => self.migrate_from_1(),
+            Some(other) => Err(StoreError::Damaged {
+                path: self.path.clone(),
+                fault: format!("it has schema {other}, which there never was"),
+            }),
         }
     }
 
-    fn has_all_tables(&self) -> Result<bool, StoreError> {
-        let doing = "list its tables";
+    fn schema(&self) -> Result<Option<u32>, StoreError> {
+        let doing = "read its schema version";
         let read = self.read(doing)?;
-        let there: Vec<String> = read
-            .list_tables()
-            .map_err(self.fail(doing))?
-            .map(|t| t.name().to_owned())
-            .collect();
-        Ok(ROW_TABLES
-            .iter()
-            .all(|table| there.iter().any(|name| name == table.name())))
+        let meta = match read.open_table(META) {
+            Ok(meta) => meta,
+            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
+            Err(e) => return Err(self.fail(doing)(e)),
+        };
+        let value = meta.get("schema").map_err(self.fail(doing))?;
+        value
+            .map(|v| decode(v.value(), &self.path, "meta", "schema"))
+            .transpose()
+    }
+
+    pub(super) fn write_schema(
+        &self,
+        txn: &WriteTransaction,
+        schema: u32,
+    ) -> Result<(), StoreError> {
+        let doing = "write its schema version";
+        let mut meta = txn.open_table(META).map_err(self.fail(doing))?;
+        let value = encode(&schema)?;
+        meta.insert("schema", value.as_slice())
+            .map_err(self.fail(doing))?;
+        Ok(())
     }
 
     fn create_tables(&self) -> Result<(), StoreError> {
         let doing = "create its tables";
         let txn = self.write(doing)?;
-        {
-            let mut meta = txn.open_table(META).map_err(self.fail(doing))?;
-            let value = encode(&SCHEMA)?;
-            meta.insert("schema", value.as_slice())
-                .map_err(self.fail(doing))?;
-            for table in ROW_TABLES {
-                txn.open_table(table).map_err(self.fail(doing))?;
-            }
-            txn.open_table(EVENTS).map_err(self.fail(doing))?;
+        for table in ROW_TABLES {
+            txn.open_table(table).map_err(self.fail(doing))?;
         }
+        txn.open_table(EVENTS).map_err(self.fail(doing))?;
+        self.write_schema(&txn, SCHEMA)?;
         txn.commit().map_err(self.fail(doing))
     }
 }

@@ -3,8 +3,8 @@
 use redb::TableDefinition;
 use sha2::{Digest, Sha256};
 
-use super::{Row, StoreError, codec::encode};
-use invar_model::{InvariantId, PlanId, Signature};
+use super::{Record, Row, StoreError, codec::encode};
+use invar_model::{Invariant, InvariantId, PlanId, Scope, Session, Signature};
 
 /// A table of rows: opaque keys, encoded values.
 pub(super) type RowTable = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -16,81 +16,129 @@ pub(super) const REVISIONS: RowTable = TableDefinition::new("revisions");
 pub(super) const PLANS: RowTable = TableDefinition::new("plans");
 pub(super) const PROJECTS: RowTable = TableDefinition::new("projects");
 pub(super) const ACTIONS: RowTable = TableDefinition::new("actions");
+pub(super) const PLANS_OF: RowTable = TableDefinition::new("plans_of");
 pub(super) const JOURNAL: RowTable = TableDefinition::new("journal");
 pub(super) const SESSIONS: RowTable = TableDefinition::new("sessions");
 pub(super) const STRIKES: RowTable = TableDefinition::new("strikes");
 pub(super) const VIOLATIONS: RowTable = TableDefinition::new("violations");
+pub(super) const ASSENTS: RowTable = TableDefinition::new("assents");
+pub(super) const CHECKS: RowTable = TableDefinition::new("checks");
+pub(super) const READINGS: RowTable = TableDefinition::new("readings");
+pub(super) const DAY_COSTS: RowTable = TableDefinition::new("day_costs");
+pub(super) const JUDGED_ACTIONS: RowTable = TableDefinition::new("judged_actions");
 pub(super) const DECISIONS: RowTable = TableDefinition::new("decisions");
 pub(super) const ENFORCEMENTS: RowTable = TableDefinition::new("enforcements");
-
 pub(super) const SETS: RowTable = TableDefinition::new("sets");
+pub(super) const NOTABLE: RowTable = TableDefinition::new("notable");
 
-pub(super) const ASSENTS: RowTable = TableDefinition::new("assents");
+pub(super) const PAST_INVARIANTS: RowTable = TableDefinition::new("past_invariants");
+pub(super) const PAST_PLANS: RowTable = TableDefinition::new("past_plans");
+pub(super) const PAST_SESSIONS: RowTable = TableDefinition::new("past_sessions");
+pub(super) const PAST_STRIKES: RowTable = TableDefinition::new("past_strikes");
+pub(super) const PAST_VIOLATIONS: RowTable = TableDefinition::new("past_violations");
+pub(super) const PAST_ASSENTS: RowTable = TableDefinition::new("past_assents");
+pub(super) const PAST_READINGS: RowTable = TableDefinition::new("past_readings");
 
-pub(super) const CHECKS: RowTable = TableDefinition::new("checks");
-pub(super) const JUDGED_ACTIONS: RowTable = TableDefinition::new("judged_actions");
-
-pub(super) const ROW_TABLES: [RowTable; 15] = [
+pub(super) const ROW_TABLES: [RowTable; 26] = [
     INVARIANTS,
     REVISIONS,
     PLANS,
     PROJECTS,
     ACTIONS,
+    PLANS_OF,
     JOURNAL,
     SESSIONS,
     STRIKES,
     VIOLATIONS,
     ASSENTS,
     CHECKS,
+    READINGS,
+    DAY_COSTS,
     JUDGED_ACTIONS,
     DECISIONS,
     ENFORCEMENTS,
     SETS,
+    NOTABLE,
+    PAST_INVARIANTS,
+    PAST_PLANS,
+    PAST_SESSIONS,
+    PAST_STRIKES,
+    PAST_VIOLATIONS,
+    PAST_ASSENTS,
+    PAST_READINGS,
 ];
 
-/// Where a row goes: table, key and value; no value removes the key.
-type Encoded = (RowTable, Vec<u8>, Option<Vec<u8>>);
+/// How many notable events are kept at hand; [`NOTABLE`] has their numbers.
+pub const NOTABLE_KEPT: usize = 1000;
 
-pub(super) fn encode_row(row: &Row) -> Result<Encoded, StoreError> {
+/// What a row does to one key; no value removes it.
+pub(super) struct Change {
+    pub table: RowTable,
+    pub key: Vec<u8>,
+    pub value: Option<Vec<u8>>,
+}
+
+fn put(table: RowTable, key: Vec<u8>, value: Vec<u8>) -> Change {
+    Change {
+        table,
+        key,
+        value: Some(value),
+    }
+}
+
+fn remove(table: RowTable, key: Vec<u8>) -> Change {
+    Change {
+        table,
+        key,
+        value: None,
+    }
+}
+
+/// What a row does to the tables.
+pub(super) fn changes(row: &Row) -> Result<Vec<Change>, StoreError> {
     Ok(match row {
-        Row::Invariant(v) => (INVARIANTS, v.id.to_bytes().to_vec(), Some(encode(v)?)),
-        Row::Plan(v) => (PLANS, v.id.to_bytes().to_vec(), Some(encode(v)?)),
-        Row::Project(v) => (PROJECTS, v.name.as_str().into(), Some(encode(v)?)),
-        Row::Journal(v) => (JOURNAL, v.number.to_be_bytes().to_vec(), Some(encode(v)?)),
-        Row::JournalDropped(number) => (JOURNAL, number.to_be_bytes().to_vec(), None),
-        Row::Action(v) => (ACTIONS, v.name.as_str().into(), Some(encode(v)?)),
-        Row::Session(v) => {
-            let key = format!("{}\0{}", v.agent, v.session).into_bytes();
-            (SESSIONS, key, Some(encode(v)?))
+        Row::Live(record) => {
+            let (live, _) = tables_of(record);
+            with_revision(record, put(live, key_of(record), value_of(record)?))?
         }
-        Row::Strike(v) => {
-            let key = strike_key(v.plan_id, v.invariant_id, &v.signature);
-            (STRIKES, key, Some(encode(v)?))
+        Row::Past(record) => {
+            let (live, past) = tables_of(record);
+            let moved = put(past, past_key_of(record), value_of(record)?);
+            let mut all = with_revision(record, moved)?;
+            all.push(remove(live, key_of(record)));
+            all
         }
+        Row::Back(record) => {
+            let (live, past) = tables_of(record);
+            let moved = put(live, key_of(record), value_of(record)?);
+            let mut all = with_revision(record, moved)?;
+            all.push(remove(past, past_key_of(record)));
+            all
+        }
+        Row::InvariantLeft(plan, id) => {
+            let key = [plan.to_bytes(), id.to_bytes()].concat();
+            vec![remove(PAST_INVARIANTS, key)]
+        }
+        Row::Project(v) => vec![put(PROJECTS, v.name.as_str().into(), encode(v)?)],
+        Row::Journal(v) => vec![put(JOURNAL, number_key(v.number), encode(v)?)],
+        Row::JournalDropped(number) => vec![remove(JOURNAL, number_key(*number))],
+        Row::Action(v) => vec![put(ACTIONS, v.name.as_str().into(), encode(v)?)],
         Row::StrikeCleared(plan, invariant, signature) => {
-            (STRIKES, strike_key(*plan, *invariant, signature), None)
+            vec![remove(STRIKES, strike_key(*plan, *invariant, signature))]
         }
-        Row::Violation(v) => {
-            let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
-            (VIOLATIONS, key, Some(encode(v)?))
-        }
-        Row::Assent(v) => {
-            let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
-            (ASSENTS, key, Some(encode(v)?))
-        }
-        Row::Check(v) => {
-            let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
-            (CHECKS, key, Some(encode(v)?))
-        }
-        Row::JudgedAction(v) => (
+        Row::Check(v) => vec![put(CHECKS, v.id.to_bytes().to_vec(), encode(v)?)],
+        Row::DayCost(v) => vec![put(DAY_COSTS, v.day.to_string().into(), encode(v)?)],
+        Row::JudgedAction(v) => vec![put(
             JUDGED_ACTIONS,
             action_key(v.plan_id, v.seq),
-            Some(encode(v)?),
-        ),
-        Row::JudgedActionDropped(plan, seq) => (JUDGED_ACTIONS, action_key(*plan, *seq), None),
+            encode(v)?,
+        )],
+        Row::JudgedActionDropped(plan, seq) => {
+            vec![remove(JUDGED_ACTIONS, action_key(*plan, *seq))]
+        }
         Row::Decision(v) => {
             let key = [v.plan_id.to_bytes(), v.id.to_bytes()].concat();
-            (DECISIONS, key, Some(encode(v)?))
+            vec![put(DECISIONS, key, encode(v)?)]
         }
         Row::Enforcement(plan, v) => {
             let parts = [
@@ -98,16 +146,92 @@ pub(super) fn encode_row(row: &Row) -> Result<Encoded, StoreError> {
                 v.decision_id.to_bytes(),
                 v.invariant_id.to_bytes(),
             ];
-            (ENFORCEMENTS, parts.concat(), Some(encode(v)?))
+            vec![put(ENFORCEMENTS, parts.concat(), encode(v)?)]
         }
-        Row::Set(digest, v) => (SETS, digest.as_bytes().to_vec(), Some(encode(v)?)),
+        Row::Set(digest, v) => vec![put(SETS, digest.as_bytes().to_vec(), encode(v)?)],
+        Row::PlansOf(action, count) => {
+            let value = (action, count);
+            vec![put(PLANS_OF, action.as_str().into(), encode(&value)?)]
+        }
+        Row::Notable(seq) => vec![put(NOTABLE, number_key(*seq), Vec::new())],
     })
 }
 
-pub(super) fn revision_key(id: InvariantId, revision: u32) -> Vec<u8> {
+/// Revisions are kept for ever, so that an edit can be seen and undone.
+fn with_revision(record: &Record, change: Change) -> Result<Vec<Change>, StoreError> {
+    let mut all = vec![change];
+    if let Record::Invariant(v) = record {
+        all.push(put(REVISIONS, revision_key(v.id, v.revision), encode(v)?));
+    }
+    Ok(all)
+}
+
+/// Where a record lies while its plan goes on, and when it is over.
+fn tables_of(record: &Record) -> (RowTable, RowTable) {
+    match record {
+        Record::Invariant(_) => (INVARIANTS, PAST_INVARIANTS),
+        Record::Plan(_) => (PLANS, PAST_PLANS),
+        Record::Session(_) => (SESSIONS, PAST_SESSIONS),
+        Record::Strike(_) => (STRIKES, PAST_STRIKES),
+        Record::Violation(_) => (VIOLATIONS, PAST_VIOLATIONS),
+        Record::Assent(_) => (ASSENTS, PAST_ASSENTS),
+        Record::Reading(_) => (READINGS, PAST_READINGS),
+    }
+}
+
+fn key_of(record: &Record) -> Vec<u8> {
+    match record {
+        Record::Invariant(v) => v.id.to_bytes().to_vec(),
+        Record::Plan(v) => v.id.to_bytes().to_vec(),
+        Record::Session(v) => session_key(v),
+        Record::Strike(v) => strike_key(v.plan_id, v.invariant_id, &v.signature),
+        Record::Violation(v) => [v.plan_id.to_bytes(), v.id.to_bytes()].concat(),
+        Record::Assent(v) => [v.plan_id.to_bytes(), v.id.to_bytes()].concat(),
+        Record::Reading(v) => [v.plan_id.to_bytes(), v.invariant_id.to_bytes()].concat(),
+    }
+}
+
+/// The key while the plan is over: all that is asked for by its plan begins with it.
+fn past_key_of(record: &Record) -> Vec<u8> {
+    match record {
+        Record::Invariant(Invariant {
+            scope: Scope::Plan(plan),
+            id,
+            ..
+        }) => [plan.to_bytes(), id.to_bytes()].concat(),
+        record => key_of(record),
+    }
+}
+
+fn value_of(record: &Record) -> Result<Vec<u8>, StoreError> {
+    match record {
+        Record::Invariant(v) => encode(v),
+        Record::Plan(v) => encode(v),
+        Record::Session(v) => encode(v),
+        Record::Strike(v) => encode(v),
+        Record::Violation(v) => encode(v),
+        Record::Assent(v) => encode(v),
+        Record::Reading(v) => encode(v),
+    }
+}
+
+pub(super) fn session_key(session: &Session) -> Vec<u8> {
+    session_key_of(&session.agent, &session.session)
+}
+
+pub(super) fn session_key_of(agent: &str, session: &str) -> Vec<u8> {
+    format!("{agent}\0{session}").into_bytes()
+}
+
+fn revision_key(id: InvariantId, revision: u32) -> Vec<u8> {
     let mut key = id.to_bytes().to_vec();
     key.extend(revision.to_be_bytes());
     key
+}
+
+/// Numbers order as they count.
+pub(super) fn number_key(number: u64) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
 }
 
 fn action_key(plan: PlanId, seq: u64) -> Vec<u8> {

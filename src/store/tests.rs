@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use redb::ReadableTable;
 
-use super::*;
-use invar_model::{EventKind, Layer, Scope};
+use super::{codec::encode, *};
+use invar_model::{Event, EventKind, Layer, Scope};
 
 fn invariant(n: u64, revision: u32) -> Invariant {
     let id = InvariantId(ulid::Ulid::from_parts(n, 1));
@@ -29,7 +29,9 @@ fn batch(first: u64, count: u64) -> Batch {
             at: Timestamp::UNIX_EPOCH,
             kind,
         });
-        batch.rows.push(Row::Invariant(invariant(seq, 1)));
+        batch
+            .rows
+            .push(Row::Live(Record::Invariant(invariant(seq, 1))));
     }
     batch
 }
@@ -60,7 +62,7 @@ fn what_was_committed_is_loaded_after_reopening() {
 fn every_revision_is_kept() {
     let (_dir, store) = fresh();
     for revision in 1..=3 {
-        let rows = vec![Row::Invariant(invariant(1, revision))];
+        let rows = vec![Row::Live(Record::Invariant(invariant(1, revision)))];
         store
             .commit(&Batch {
                 events: Vec::new(),

@@ -289,7 +289,7 @@ async fn answered(engine: Option<&EngineHandle>, ask: Ask) -> Answered {
                 None => Err(no_engine()),
             },
         },
-        Ask::Resync => Answered::Resync(to(engine, TakeSnapshot {}).await),
+        Ask::Resync => Answered::Resync(to(engine, TakeSnapshot {}).await.map(Box::new)),
         Ask::Decisions(request) => Answered::Decisions(to(engine, request).await),
         Ask::Meet(request) => Answered::Meet(to(engine, request).await),
     }

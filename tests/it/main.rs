@@ -17,5 +17,6 @@ mod judge;
 mod layering;
 mod registrar;
 mod serving;
+mod stores;
 mod support;
 mod terminal;

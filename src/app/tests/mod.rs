@@ -190,7 +190,7 @@ fn a_gap_in_the_events_asks_for_the_state_and_loses_nothing() {
     assert!(update(&mut m, added(14, "later")).is_empty(), "asked once");
     let mut whole = snapshot(vec![invariant(13, Scope::Global, "late")], Vec::new());
     whole.seq = 13;
-    answer(&mut m, Answered::Resync(Ok(whole)));
+    answer(&mut m, Answered::Resync(Ok(Box::new(whole))));
     m.scopes.selected = Some(Node::Global);
     assert_eq!(shown(&mut m), ["late", "later"]);
 }

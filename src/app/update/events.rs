@@ -201,7 +201,7 @@ pub(super) fn on_answer(model: &mut Model, answer: Answered) {
     match answer {
         Answered::Resync(Ok(snapshot)) => {
             let held = model.held.take().unwrap_or_default();
-            take_snapshot(model, snapshot);
+            take_snapshot(model, *snapshot);
             // Those that the snapshot holds already are passed over. A gap behind it is found by
             // the next event.
             for event in held {

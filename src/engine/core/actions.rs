@@ -100,12 +100,7 @@ impl Core {
     fn action_summary(&self, name: ActionName) -> ActionSummary {
         ActionSummary {
             invariants: self.state.in_scope(&Scope::Action(name.clone())).count(),
-            plans: self
-                .state
-                .plans
-                .values()
-                .filter(|p| p.action.as_ref() == Some(&name))
-                .count(),
+            plans: self.state.plans_of.get(&name).map_or(0, |n| *n as usize),
             name,
         }
     }

@@ -14,7 +14,6 @@ use super::{
     super::{
         config::JudgeConfig,
         judge::{self, JudgeJob},
-        judging::Spent,
         message,
         step::Step,
     },
@@ -24,8 +23,8 @@ use super::{
     sets::clauses,
 };
 use crate::model::{
-    CheckId, CheckOutcome, Checkpoint, EventKind, Invariant, InvariantId, JudgeCheck, Money, Plan,
-    PlanId, Signature, Verdict, VerdictKind, Violation,
+    CheckId, CheckOutcome, Checkpoint, Cost, EventKind, Invariant, InvariantId, JudgeCheck, Money,
+    Plan, PlanId, Signature, Verdict, VerdictKind, Violation,
 };
 
 /// How a violation begins that a judge found.
@@ -55,6 +54,14 @@ impl UnderWay {
         for job in self.jobs.drain(..) {
             self.running.remove(&(job.plan_id, job.invariant_id));
         }
+    }
+
+    /// Forgets what was counted for a plan that is over. A check that is being made still
+    /// comes.
+    pub fn drop_plan(&mut self, plan: PlanId) {
+        self.again.retain(|key| key.0 != plan);
+        self.turns.retain(|key, _| key.0 != plan);
+        self.sent_back.retain(|key, _| key.0 != plan);
     }
 
     /// Its answer could not be taken in: what it was about is due again.
@@ -190,7 +197,7 @@ impl Core {
             let running = self.under_way.running.iter();
             running
                 .filter(|((plan, _), _)| of.is_none_or(|of| of == *plan))
-                .fold(Spent::default(), |sum, (_, money)| Spent {
+                .fold(Cost::default(), |sum, (_, money)| Cost {
                     money: sum.money.plus(*money),
                     checks: sum.checks + 1,
                 })
@@ -243,18 +250,14 @@ impl Core {
                 return None;
             }
             let key = (plan.id, invariant.id);
-            let failed = self
-                .state
-                .judging
-                .checks_of(plan.id)
-                .find(|c| c.invariant_id == invariant.id);
-            let failed = failed.filter(|c| c.outcome == CheckOutcome::Failed);
+            let reading = self.state.judging.reading(plan.id, invariant.id);
+            let failed = reading.and_then(|r| r.failed.as_deref());
             let why = match (self.bound_reached(plan.id, now), failed) {
                 _ if self.under_way.running.contains_key(&key) => {
                     "the judge is being asked; try again when it has answered".to_owned()
                 }
                 (Some(bound), _) => bound,
-                (None, Some(check)) => format!("the last check failed: {}", check.reason),
+                (None, Some(reason)) => format!("the last check failed: {reason}"),
                 (None, None) => "the judge has not read it yet".to_owned(),
             };
             let text = format!("\"{}\" is due for {count} actions: {why}", invariant.text);

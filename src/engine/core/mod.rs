@@ -63,6 +63,7 @@ use crate::{
         merge::{Merged, merge},
         normalise::Keyed,
     },
+    store::Past,
 };
 
 /// Decides calls on a [`State`].
@@ -151,8 +152,9 @@ impl Core {
         &self.state
     }
 
-    /// Takes in the last notable events, oldest first, for the snapshots that screens get.
-    pub(crate) fn recall(&mut self, recent: Vec<Event>) {
+    /// Takes in the last notable events and checks, oldest first, for the snapshots that screens get.
+    pub(crate) fn recall(&mut self, recent: Vec<Event>, checks: Vec<JudgeCheck>) {
+        self.state.judging.recall(checks);
         let breaches = recent.iter().filter(|e| is_breach(&e.kind));
         self.state.breaches = breaches.count() as u64;
         self.state.recent = recent.into();
@@ -217,7 +219,6 @@ impl Core {
                     self.forget(&before);
                 }
             }
-            EventKind::PlanChanged { plan, .. } if plan.is_over() => self.sets.drop_plan(plan.id),
             _ => {}
         }
         let event = Event {
@@ -227,6 +228,27 @@ impl Core {
         };
         step.batch.rows.extend(self.state.apply(&event));
         step.batch.events.push(event);
+        self.drop_gone();
+    }
+
+    /// Has records of plans that are over at hand, for one call.
+    pub(crate) fn visit(&mut self, past: Past) {
+        self.state.visit(past);
+    }
+
+    /// Lets go of what visited.
+    pub(crate) fn let_go(&mut self) {
+        self.state.let_go();
+        self.drop_gone();
+    }
+
+    /// Drops what is kept about plans that are over.
+    fn drop_gone(&mut self) {
+        for plan in self.state.take_gone() {
+            self.sets.drop_plan(plan);
+            self.unreported.remove(&plan);
+            self.under_way.drop_plan(plan);
+        }
     }
 
     /// Drops the compiled sets that an edit in `scope` touches.
@@ -338,7 +360,7 @@ impl Core {
         Ok((plan_id, merge(&collected)))
     }
 
-    fn list(&self, asked: List, here: &Path) -> Result<Vec<Invariant>, EngineError> {
+    pub(super) fn list(&self, asked: List, here: &Path) -> Result<Vec<Invariant>, EngineError> {
         let scope = match asked.plan {
             Some(plan) => Some(Scope::Plan(self.find_plan(&plan, here)?.id)),
             None => asked.scope,
@@ -412,7 +434,7 @@ impl Core {
 }
 
 /// The shortest prefix that may stand for an id; a slip of the finger should match none.
-const MIN_PREFIX: usize = 4;
+pub(super) const MIN_PREFIX: usize = 4;
 
 /// The one id that begins with `text`, in either case. `what` and `hint` are for the error.
 ///

@@ -290,10 +290,7 @@ impl Core {
     fn binding(&self, call: &HookCall, step: &Step<'_>) -> Result<Binding, Need> {
         let (agent, pid) = (call.agent.as_str(), call.pid);
         let key = (agent.to_owned(), call.session.clone());
-        // A session that ended is not in memory any more. It keeps its plan when it goes on.
-        let past = step.facts.past_session.as_ref();
-        let past = past.filter(|s| s.agent == key.0 && s.session == key.1);
-        let known = self.state.sessions.get(&key).or(past).cloned();
+        let known = self.state.sessions.get(&key).cloned();
         // A session stays in the directory in which it started, whatever folder its agent goes
         // to: patterns are anchored there.
         let root = match &known {

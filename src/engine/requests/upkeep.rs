@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    Action, Assent, Event, Invariant, JournalEntry, JudgeCheck, Money, Plan, Project, Session,
-    Strike, Violation,
+    Action, Assent, DayCost, Event, Invariant, JournalEntry, JudgeCheck, JudgeReading, Money, Plan,
+    Project, Session, Strike, Violation,
 };
 
 /// Whether an engine is there.
@@ -40,6 +40,10 @@ pub struct Snapshot {
     pub assents: Vec<Assent>,
     #[serde(default)]
     pub checks: Vec<JudgeCheck>,
+    #[serde(default)]
+    pub readings: Vec<JudgeReading>,
+    #[serde(default)]
+    pub day_costs: Vec<DayCost>,
     /// The changes that can be undone, or done again.
     #[serde(default)]
     pub journal: Vec<JournalEntry>,

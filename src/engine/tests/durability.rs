@@ -10,8 +10,9 @@ use crate::{
     ask::{Ask, Outcome},
     journal::Journal,
     model::{
-        Action, ActionName, Assent, AssentId, Event, EventKind, InvariantId, InvariantPatch,
-        JudgedAction, Project, ProjectName, Session, Strike, Violation, ViolationId,
+        Action, ActionName, Assent, AssentId, DayCost, Event, EventKind, InvariantId,
+        InvariantPatch, JudgeReading, JudgedAction, Project, ProjectName, Session, Strike,
+        Violation, ViolationId,
     },
     requests::{
         ActionAdd, ActionRemove, Answer, AssentAnswer, Edit, Enforce, Events, Ping, PlanCancel,
@@ -237,6 +238,9 @@ struct Form {
     assents: BTreeMap<AssentId, Assent>,
     judged_actions: Vec<JudgedAction>,
     journal: Journal,
+    readings: Vec<JudgeReading>,
+    day_costs: Vec<DayCost>,
+    plans_of: BTreeMap<ActionName, u64>,
 }
 
 impl Form {
@@ -255,6 +259,9 @@ impl Form {
             assents: state.assents.clone(),
             judged_actions: state.judging.actions().cloned().collect(),
             journal: state.journal.clone(),
+            readings: state.judging.readings().cloned().collect(),
+            day_costs: state.judging.day_costs().collect(),
+            plans_of: state.plans_of.clone(),
         }
     }
 }
@@ -533,7 +540,7 @@ fn is_in_log(call: &Call, reply: &Reply, log: &[Event]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn the_log_the_store_and_the_engine_agree_whatever_the_disk_does(
         history in prop::collection::vec((disk(), prop::collection::vec(op(), 1..6)), 1..25),

@@ -6,6 +6,7 @@ mod evasions;
 mod files;
 mod invariants;
 mod parts;
+mod past;
 mod plans;
 mod serving;
 mod socket;
@@ -161,7 +162,11 @@ impl World {
     }
 
     pub fn plan(&self, id: PlanId) -> Plan {
-        self.engine.as_ref().unwrap().core().state().plans[&id].clone()
+        let engine = self.engine.as_ref().unwrap();
+        match engine.core().state().plans.get(&id) {
+            Some(plan) => plan.clone(),
+            None => engine.store().past_of(id).unwrap().plans.remove(0),
+        }
     }
 
     pub fn transition(
