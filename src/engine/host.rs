@@ -48,6 +48,8 @@ pub(super) enum Msg {
     },
     /// Project files have changed.
     Files(Vec<FileReading>),
+    /// Something happened to the configuration or to a folder above it.
+    ConfigurationTouched,
     /// The configuration was read again; or why it cannot be used.
     Configured(Result<Box<Config>, String>),
     Subscribe {
@@ -226,13 +228,42 @@ fn run(mut engine: Engine, receiver: &Receiver<Msg>, wake: &Sender<Msg>, counter
 struct Watched {
     watch: Watch,
     disk: Arc<Disk>,
+    reread: Arc<Reread>,
+}
+
+/// The configuration as it was read last.
+struct Reread {
+    file: PathBuf,
+    before: Mutex<Vec<u8>>,
+    engine: Sender<Msg>,
+}
+
+impl Reread {
+    /// Reads the file, and hands it to the engine when it is another one.
+    fn look(&self) {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = fs::read(&self.file);
+        // An editor empties a file before it writes it.
+        let being_written = now.as_ref().is_ok_and(Vec::is_empty);
+        let now = now.unwrap_or_default();
+        if *before == now || being_written {
+            return;
+        }
+        *before = now;
+        let config = Config::load(&self.file).map(Box::new);
+        let config = config.map_err(|error| error.to_string());
+        let _ = self.engine.send(Msg::Configured(config));
+    }
 }
 
 impl Watched {
     fn start(disk: Arc<Disk>, config: &Path, engine: Sender<Msg>) -> Self {
-        let looks = Arc::clone(&disk);
-        let file = config.to_owned();
-        let before = Mutex::new(fs::read(config).unwrap_or_default());
+        let reread = Arc::new(Reread {
+            file: config.to_owned(),
+            before: Mutex::new(fs::read(config).unwrap_or_default()),
+            engine: engine.clone(),
+        });
+        let (looks, own) = (Arc::clone(&disk), Arc::clone(&reread));
         let watch = Watch::new(config, move |changed| match changed {
             Changed::ProjectFile => looks.look_at_files(None, |readings| {
                 if !readings.is_empty() {
@@ -240,21 +271,27 @@ impl Watched {
                 }
             }),
             Changed::Configuration => {
-                let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
-                let now = fs::read(&file);
-                // An editor empties a file before it writes it.
-                let being_written = now.as_ref().is_ok_and(Vec::is_empty);
-                let now = now.unwrap_or_default();
-                if *before == now || being_written {
-                    return;
-                }
-                *before = now;
-                let config = Config::load(&file).map(Box::new);
-                let config = config.map_err(|error| error.to_string());
-                let _ = engine.send(Msg::Configured(config));
+                own.look();
+                let _ = engine.send(Msg::ConfigurationTouched);
             }
         });
-        Self { watch, disk }
+        Self {
+            watch,
+            disk,
+            reread,
+        }
+    }
+
+    /// Watches the configuration's own folder as soon as it is there.
+    fn follow(&mut self) {
+        if self.watch.follow() {
+            // The file may have come before its folder was watched.
+            let reread = Arc::clone(&self.reread);
+            let look = std::thread::Builder::new().name("configuration".into());
+            if let Err(error) = look.spawn(move || reread.look()) {
+                tracing::warn!(%error, "the configuration was not read again");
+            }
+        }
     }
 
     fn add(&mut self, roots: &[PathBuf]) {
@@ -337,6 +374,7 @@ fn work(
                 replies.push(reply);
             }
             Msg::Files(readings) => engine.files_read(readings),
+            Msg::ConfigurationTouched => watch.follow(),
             Msg::Configured(config) => engine.configure(config),
             Msg::Subscribe { teller, reply } => newcomers.push((teller, reply)),
             Msg::Judged(check) => judged.push(*check),

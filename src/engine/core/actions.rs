@@ -13,6 +13,10 @@ use super::{
 use crate::model::{Action, ActionName, EventKind, Scope};
 
 impl Core {
+    /// Makes an action known, or known again; one that is known already stays as it is.
+    ///
+    /// # Errors
+    /// None of its own.
     pub(crate) fn action_add(
         &mut self,
         name: ActionName,
@@ -32,6 +36,9 @@ impl Core {
 
     /// Removes the template and, softly, the invariants it carries. Plans that were made from it
     /// keep their copies.
+    ///
+    /// # Errors
+    /// No such action.
     pub(crate) fn action_remove(
         &mut self,
         name: ActionName,
@@ -60,6 +67,7 @@ impl Core {
         Ok(summary)
     }
 
+    /// All actions by name, with how many invariants they carry and plans were made from them.
     pub(crate) fn action_list(&self) -> Vec<ActionSummary> {
         self.action_names()
             .into_iter()

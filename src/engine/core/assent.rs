@@ -34,7 +34,8 @@ pub(super) enum AssentOutcome {
 
 impl Core {
     /// Whether a person has let an attempt make the changes that `hits` stand for; asks for what
-    /// has not been asked before.
+    /// has not been asked before. One refusal refuses the attempt, and one question that waits
+    /// makes it wait; only when all were approved are the approvals used up.
     pub(super) fn assent_to(
         &mut self,
         session: &Session,
@@ -72,7 +73,8 @@ impl Core {
                 Some((a, AssentStatus::Waiting)) if a.call == attempt.call => {
                     waiting.push(a.clone());
                 }
-                // Asked again.
+                // The same change by another call: the question is the same, and the agent waits
+                // for it anew.
                 Some((a, AssentStatus::Waiting | AssentStatus::Delegated)) => {
                     let assent = Assent {
                         call: attempt.call.clone(),
@@ -134,9 +136,9 @@ impl Core {
         AssentOutcome::Granted
     }
 
-    /// Whether a person let the change of that path be made, in `plan` or in any, for an
-    /// invariant that asks for assent. `at` is when it happened, and `ran` the commands that ran
-    /// then.
+    /// Whether a person let a change that was found be made, in `plan` or in any, for an invariant
+    /// that asks for assent. `at` is when it happened, in Unix nanoseconds; `ran` are the commands
+    /// that ran then, the one that started last at the end.
     pub(super) fn had_assent(
         &self,
         plan: Option<PlanId>,
@@ -152,7 +154,10 @@ impl Core {
         })
     }
 
-    /// The questions of a plan, or of all plans.
+    /// The questions of a plan, or of all plans, oldest first.
+    ///
+    /// # Errors
+    /// No such plan, or several.
     pub(super) fn assents(
         &self,
         plan: Option<PlanRef>,
@@ -170,7 +175,11 @@ impl Core {
         ids
     }
 
-    /// Takes in a person's answer. The same question may be answered again until it is used.
+    /// Takes in a person's answer to the question of that id or prefix. A question may be answered
+    /// again, and otherwise, until the change was made.
+    ///
+    /// # Errors
+    /// No such question, or several; one whose change was made; a refusal without a reason.
     pub(super) fn answer_assent(
         &mut self,
         id: &str,
@@ -231,7 +240,8 @@ impl Core {
     }
 }
 
-/// What is known of an attempt whose agent does not tell what its tool was given.
+/// What stands for the change of an attempt whose agent does not pass on what its tool was given:
+/// the tool and the effects. Its digest is the same for the same attempt.
 fn described(attempt: &Attempt) -> Change {
     let shown = format!("{}: {:?}", attempt.tool, attempt.effects);
     let digest = Sha256::digest(shown.as_bytes());

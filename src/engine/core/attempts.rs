@@ -1,4 +1,5 @@
-//! Deciding attempts: letter checks, strikes, halt.
+//! Deciding attempts: letter checks, strikes, halt. What cannot be decided is denied: a guard that
+//! fails lets nothing through.
 
 use std::sync::Arc;
 
@@ -34,11 +35,11 @@ pub(super) struct Weighed {
 }
 
 impl Core {
-    /// Holds an attempt against a compiled set.
+    /// Holds an attempt against a compiled set, and records nothing. The inner error is an
+    /// invariant that cannot be checked; it is passed on, since the denial must be recorded.
     ///
     /// # Errors
-    /// The outer one names a fact that is missing, the inner one an invariant that cannot be
-    /// checked.
+    /// A fact is missing.
     pub(super) fn weigh(
         &self,
         attempt: &Attempt,
@@ -55,7 +56,8 @@ impl Core {
         Ok(Ok(Weighed { compiled, reached }))
     }
 
-    /// Decides one attempt of a session that was weighed, counts its strikes and records it.
+    /// Decides one attempt of a session that was weighed, and records it with its verdict; its
+    /// strikes are counted by that event. Whatever is wrong is part of the verdict.
     pub(super) fn attempt(
         &mut self,
         session: &Session,
@@ -67,15 +69,18 @@ impl Core {
         let plan = session.plan;
         let halt = self.halt_of(plan);
         let compiled = weighed.as_ref().ok().map(|w| Arc::clone(&w.compiled));
+        // In a halted plan everything is denied, reading too, and nothing is counted.
         let verdict = match halt.verdict {
             VerdictKind::Halt => halt,
             _ => self.decide(session, &mut attempt, weighed, mode, step),
         };
+        // The content of a change is kept only where a judge or a person has to see it.
         if !compiled.as_ref().is_some_and(|c| c.wants_changes()) {
             attempt.change = None;
         }
         if verdict.lets_through() {
             self.announce(session, step);
+            // The command is about to run: its tree must be watched by the set of this moment.
             if attempt.may_write {
                 step.effects.guard = compiled;
             }
@@ -97,6 +102,9 @@ impl Core {
         verdict
     }
 
+    /// The verdict on an attempt in a plan that is not halted. In this order: reading is free; a
+    /// set that cannot be checked, and input that nobody sees, deny; breaches outweigh questions to
+    /// a person; and only what is otherwise allowed moves the plan on.
     fn decide(
         &mut self,
         session: &Session,
@@ -121,7 +129,8 @@ impl Core {
         if let Some(part) = reached.waits.as_ref().filter(|_| mode.steers_unseen) {
             return Verdict::deny(message::waits(&attempt.tool, part));
         }
-        // A command that is known to read needs no look afterwards.
+        // A command that is proven to read needs no look at the tree afterwards. Tools that declare
+        // their effects keep theirs: a foreign server may do more than it says.
         let commands = attempt
             .effects
             .iter()
@@ -142,6 +151,7 @@ impl Core {
             |(keyed, _): &(Arc<Keyed>, Hit)| matches!(keyed.invariant.layer, Layer::Assent { .. });
         let (mut assents, hits): (Vec<_>, Vec<_>) =
             reached.hits.into_iter().partition(needs_assent);
+        // Several patterns of one invariant may match one path: that is one question.
         assents.dedup_by(|a, b| {
             a.0.invariant.id == b.0.invariant.id && a.1.signature == b.1.signature
         });
@@ -161,6 +171,7 @@ impl Core {
             }
         }
         let mut verdict = verdict_of(&breaches);
+        // Nobody is asked about an attempt that is denied anyway.
         if matches!(verdict, VerdictKind::Allow | VerdictKind::Warn) && !assents.is_empty() {
             match self.assent_to(session, attempt, assents, step) {
                 AssentOutcome::Granted => {}
@@ -240,13 +251,21 @@ impl Core {
             .collect()
     }
 
-    /// The checks of something that need not be a plan, for an agent in the call's project.
+    /// The compiled checks of something that need not be a plan, for an agent in the call's
+    /// project. It is not kept.
+    ///
+    /// # Errors
+    /// No such plan, or an invariant that cannot be checked.
     fn preview(&self, of: EffectiveOf, facts: &Facts) -> Result<Compiled, EngineError> {
         let (_, merged) = self.merged_for(of, &facts.root.written)?;
         let effective = &merged.effective;
         Ok(self.sets.compile_anew(effective, &facts.root, true)?)
     }
 
+    /// What an attempt would break, each as a first strike. Nothing is counted.
+    ///
+    /// # Errors
+    /// The files of a folder decide, and are not listed.
     fn would_break(
         &self,
         compiled: &Compiled,
@@ -274,6 +293,9 @@ impl Core {
     }
 
     /// What an attempt would break, and whether it may change anything at all.
+    ///
+    /// # Errors
+    /// The files of a folder decide, and are not listed; or the attempt was not located.
     fn reached(
         &self,
         attempt: &Attempt,
@@ -300,6 +322,7 @@ impl Core {
             applies |= reading.applies;
             let waiting = reading.waits.first();
             waits = waits.or_else(|| waiting.map(|at| part(&line.text, at).to_owned()));
+            // A command that runs invar to change something. One such part is enough to deny.
             for (keyed, change) in self.only_people().into_iter().zip(&reading.rule_changes) {
                 let hit = Hit {
                     index: 0,
@@ -322,7 +345,9 @@ impl Core {
         })
     }
 
-    /// A breach with the strike that it would be.
+    /// A breach with the strike that it would be: the count of the same invariant and target in
+    /// `plan`, and one more. It is counted when an event with it is applied. `nonce` names the call
+    /// that made it, where there is one.
     pub(super) fn breach(
         &self,
         plan: PlanId,
@@ -344,6 +369,7 @@ impl Core {
             match counted {
                 // The same call again, after its answer was lost: not counted twice.
                 Some(s) if nonce.is_some_and(|n| s.nonces.iter().any(|k| k == n)) => s.count,
+                // The remedy, and so the limit, may be another than when the others were counted.
                 Some(s) => (s.count + 1).min(limit),
                 None => 1,
             }
@@ -366,6 +392,8 @@ impl Core {
         }
     }
 
+    /// Halts a plan. The breaches whose strike is the last one say why; their counts start again
+    /// when a person resumes it, and no others.
     pub(super) fn halt(&mut self, plan: PlanId, breaches: &[Breach], step: &mut Step<'_>) {
         let Some(mut record) = self.state.plans.get(&plan).cloned() else {
             return;
@@ -392,11 +420,11 @@ pub(super) struct AgentMode {
     pub steers_unseen: bool,
 }
 
-/// What an attempt reaches.
+/// What an attempt comes to, by all its effects.
 struct Reached {
     /// The invariants that it would break.
     hits: Vec<(Arc<Keyed>, Hit)>,
-    /// It is not known to change nothing.
+    /// It may change something: not all of it is proven to read.
     changes: bool,
     /// The part of a command that takes its orders from later input.
     waits: Option<String>,
@@ -406,7 +434,7 @@ struct Reached {
     begins: bool,
 }
 
-/// The gravest of what the breaches call for.
+/// The gravest of what the breaches call for; allow when there are none.
 pub(super) fn verdict_of(breaches: &[Breach]) -> VerdictKind {
     let one = |b: &Breach| match b.limit {
         None => VerdictKind::Warn,

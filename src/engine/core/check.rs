@@ -11,7 +11,12 @@ use super::{
 };
 
 impl Core {
-    /// invar's own invariants do not count: they are about agents, and people change those files.
+    /// What the `paths` offend against in a plan or a scope; `facts` hold where they lie, in their
+    /// order. invar's own invariants do not count: they are about agents, and people change those
+    /// files.
+    ///
+    /// # Errors
+    /// No such plan, an invariant that cannot be checked, or paths that were not located.
     pub(super) fn check(
         &self,
         of: EffectiveOf,

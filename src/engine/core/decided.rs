@@ -1,5 +1,6 @@
-//! Attempts that come twice: some agents run other agents' hook files besides their own, or two
-//! of their own events for one action. Each action counts once.
+//! Deduplicates one action that is delivered by two hooks: some agents run other agents' hook
+//! files besides their own, or send two of their own events for one action. Each action counts
+//! once, and both hooks get the same answer.
 
 use std::collections::VecDeque;
 
@@ -7,10 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{Attempt, Verdict};
 
-/// How long the second of two hooks may lag behind the first.
+/// How long the second of two hooks may lag behind the first. Longer, and a second try of the
+/// same action, which is a strike of its own, would pass for the first.
 const WINDOW: SignedDuration = SignedDuration::from_secs(2);
 
-/// How many attempts are kept in mind.
+/// How many attempts are remembered, of all sessions together.
 const MAX_KEPT: usize = 64;
 
 /// The attempts that were decided last.
@@ -35,6 +37,8 @@ impl Decided {
         attempt: &Attempt,
         now: Timestamp,
     ) -> Option<&Verdict> {
+        // The names of the calls decide where both hooks give one. Without them two attempts are
+        // one action only when they came by different hooks: the same hook runs once for each.
         let same = |one: &&One| {
             let calls = match (&one.attempt.call, &attempt.call) {
                 (Some(a), Some(b)) => Some(a == b),
@@ -49,7 +53,7 @@ impl Decided {
         self.0.iter().rev().find(same).map(|one| &one.verdict)
     }
 
-    /// Keeps a decided attempt in mind.
+    /// Remembers a decided attempt and its verdict, in place of the oldest when there are too many.
     pub fn note(
         &mut self,
         session: (String, String),

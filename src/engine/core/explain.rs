@@ -21,7 +21,8 @@ use crate::{
 };
 
 impl Core {
-    /// Asks every letter invariant about one attempt, invar's own too. Nothing is counted.
+    /// What would happen to one attempt, and what each letter invariant says of it, invar's own
+    /// too. Nothing is counted.
     ///
     /// # Errors
     /// No such plan, an invariant that cannot be checked, or a fact that is missing.

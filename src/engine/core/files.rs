@@ -1,5 +1,10 @@
 //! Keeping the project files (`invar.toml`) and the state together. The files are read and
 //! written by those who ask; here it is decided what follows.
+//!
+//! The file is the truth for the invariants of origin `file`: what it says goes into the state, and
+//! a person's change through invar goes into the file before it counts. Two rules keep a guard up
+//! while a file is edited by hand: a file that cannot be read keeps its last good content in force,
+//! and an entry counts as gone only when all files of its project can be read.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -54,6 +59,7 @@ impl Core {
             content,
         } = reading;
         let known = self.files.get(&root);
+        // A directory that was never read and has no file is as it was.
         let as_it_was = known.map_or(stamp.is_none(), |k| k.stamp == stamp);
         // What a store remembers of a file that is gone must go, but not with a directory that
         // is away as a whole.
@@ -82,6 +88,7 @@ impl Core {
         Some(self.bind_root(&root, named, stamp.is_some(), step))
     }
 
+    /// Whether the state has invariants of a file for the project of a directory.
     fn has_file_rules(&self, root: &Path) -> bool {
         let scope = Scope::Project(self.state.project_of(root));
         self.state
@@ -89,7 +96,8 @@ impl Core {
             .any(|k| k.invariant.origin == Origin::File)
     }
 
-    /// Refuses a file one of whose patterns does not compile.
+    /// Refuses a file one of whose patterns does not compile: as a whole, since an entry that is
+    /// left out would be a rule that is gone without a word.
     fn compiles(&self, file: ProjectFile) -> Result<ProjectFile, String> {
         let scope = Scope::Project(default_project_name(Path::new("/project")));
         for (number, entry) in file.entries.iter().enumerate() {
@@ -99,7 +107,8 @@ impl Core {
         Ok(file)
     }
 
-    /// The file names the project, else what the directory was bound to.
+    /// The project of a directory: the one that its file names, else the one it was bound to. A
+    /// directory with a file is bound to it from then on.
     fn bind_root(
         &mut self,
         root: &Path,
@@ -130,6 +139,7 @@ impl Core {
                 .get(root)
                 .is_some_and(|k| k.there && k.fault.is_none())
         });
+        // Clones of a project have the same entries: those are one.
         let mut wanted: Vec<Entry> = Vec::new();
         for entry in roots
             .iter()
@@ -147,6 +157,7 @@ impl Core {
             .map(|k| k.invariant.clone())
             .filter(|i| i.origin == Origin::File)
             .collect();
+        // First those whose check or text is the same; only other fields of them may differ.
         let mut new = Vec::new();
         for entry in wanted {
             let same = left.iter().position(|i| Entry::of(i).key() == entry.key());
@@ -159,7 +170,8 @@ impl Core {
         if !complete {
             left.clear();
         }
-        // What is left on both sides are edits, in order; the rest is new or gone.
+        // The file has no ids. What is left on both sides is taken for edits, in order, so that an
+        // entry whose pattern was changed keeps its id and its history; the rest is new or gone.
         let mut left = left.into_iter();
         for entry in new {
             match left.next() {
@@ -232,6 +244,7 @@ impl Core {
         }
     }
 
+    /// An entry that reads otherwise than its invariant: the invariant's next revision.
     fn file_edit(&mut self, old: Invariant, entry: &Entry, step: &mut Step<'_>) {
         let Scope::Project(project) = &old.scope else {
             return;
@@ -258,6 +271,8 @@ impl Core {
         }
     }
 
+    /// The first directory of a project that has a file; `None` for other scopes, and for a
+    /// project that keeps its invariants in the store.
     fn writable_root(&self, scope: &Scope) -> Option<PathBuf> {
         let Scope::Project(project) = scope else {
             return None;
@@ -329,6 +344,8 @@ impl Core {
         if !missing.is_empty() {
             return Err(Need::Write(missing).into());
         }
+        // All of them are written. What was read back is known now, so that the watcher that
+        // reports the same content later finds nothing new.
         for (_, reading) in &step.facts.written {
             let file = KnownFile {
                 there: reading.there,
@@ -341,6 +358,7 @@ impl Core {
         Ok(())
     }
 
+    /// The first directory of the invariant's project whose file has the entry.
     fn root_holding(&self, invariant: &Invariant, entry: &Entry) -> Option<PathBuf> {
         let Scope::Project(project) = &invariant.scope else {
             return None;

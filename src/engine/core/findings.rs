@@ -19,7 +19,12 @@ use crate::{
 };
 
 impl Core {
-    /// Contradictions and duplicates by the merge, and what the sets of paths say.
+    /// All findings of a plan or a scope: contradictions and duplicates from the merge, and what
+    /// the sets of paths say. `facts` hold the project's files, for witnesses. What was found is
+    /// remembered for each project directory.
+    ///
+    /// # Errors
+    /// No such plan, or several.
     pub(super) fn findings(
         &mut self,
         of: EffectiveOf,

@@ -1,5 +1,10 @@
 //! What the tree check found: to whom it is attributed, what it breaks, and whether something
 //! was put back.
+//!
+//! The tree says which files changed and when, but not who changed them. A change counts against
+//! the session whose command was running at that time. When none was, it counts against nobody:
+//! people edit too, and a false accusation could halt an agent's run. A change that another agent
+//! had announced and was allowed to make is not blamed on a command that ran beside it.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -27,11 +32,13 @@ use crate::model::{
     SLACK_NANOS, Session, Severity, Verdict, VerdictKind, Violation, ViolationId, hex,
 };
 
-/// Files that the agent itself writes beside its tools, when a person answers its questions.
+/// Files that the agent itself writes beside its tools, when a person answers its questions. They
+/// are guarded against the agent's tools and commands, but a change found in the tree may be the
+/// person's answer.
 const AGENTS_OWN: [&str; 1] = [".claude/settings.local.json"];
 
-/// How many changes of one look that nobody is blamed for are told one by one; a pull of another
-/// branch must not bury the rest.
+/// How many changes of one look that nobody is blamed for are reported one by one; a pull of
+/// another branch must not bury the rest.
 const MAX_UNOWNED: usize = 20;
 
 /// Breaches not yet reported to their agents, by plan.
@@ -49,7 +56,8 @@ struct AnnouncedChange {
     at: Timestamp,
 }
 
-/// How many announced changes are kept in mind.
+/// How many announced changes are remembered. One that was forgotten may be blamed on another
+/// agent's command; this many are more than agents make while one command runs.
 const MAX_ANNOUNCED: usize = 4096;
 
 impl Announced {
@@ -78,7 +86,8 @@ struct Finding {
     invariant: Invariant,
 }
 
-/// What a look at a tree found, held against what is in force; nothing of it is recorded yet.
+/// What a look at a tree found, held against what is in force. Nothing of it is recorded yet: files
+/// may have to be put back first, and the call is decided again then.
 #[derive(Default)]
 pub(super) struct Assessed {
     root: PathBuf,
@@ -86,16 +95,19 @@ pub(super) struct Assessed {
     put_back: Vec<ViolationId>,
     /// What is found against sessions, by agent and session.
     owned: BTreeMap<Key, Vec<Finding>>,
-    /// Guarded files that changed while no agent's command ran.
+    /// Guarded files that changed while no agent's command ran: the project, the path as it is
+    /// shown, and the invariant with its text.
     unowned: Vec<(ProjectName, String, InvariantId, String)>,
 }
 
+/// An agent and its session.
 type Key = (String, String);
 
 impl Core {
-    /// Remembers the declared changes that were let through, so that another agent's command is
-    /// not blamed for them.
+    /// Remembers the declared changes of an attempt that was let through, so that another agent's
+    /// command is not blamed for them.
     pub(super) fn announce(&mut self, session: &Session, step: &Step<'_>) {
+        // With nobody else at work in the directory there is nobody to be blamed by mistake.
         let others = self
             .state
             .sessions
@@ -131,8 +143,11 @@ impl Core {
             root: root.to_owned(),
             ..Assessed::default()
         };
-        let mut unasked: Option<Option<Compiled>> = None;
+        // Compiled when the first change without an owner needs it; the inner `None` is a set
+        // that cannot be compiled.
+        let mut for_people: Option<Option<Compiled>> = None;
         for (spelled, change) in facts.looks_at(root) {
+            // A file that is as it was before its violation mends it, and is no new change.
             let corrected = self.corrected_by_look(root, change);
             if !corrected.is_empty() {
                 out.put_back.extend(corrected);
@@ -140,7 +155,7 @@ impl Core {
             }
             let Some(owner) = self.owner(root, asking, change) else {
                 let compiled =
-                    unasked.get_or_insert_with(|| self.compiled_for_people(project, spelled));
+                    for_people.get_or_insert_with(|| self.compiled_for_people(project, spelled));
                 let found = compiled.as_ref().and_then(|c| self.unowned(c, change));
                 out.unowned.extend(found.map(|(path, invariant)| {
                     (project.clone(), path, invariant.id, invariant.text)
@@ -154,6 +169,8 @@ impl Core {
             {
                 continue;
             }
+            // An invariant that cannot be checked denies every attempt; a change that was made
+            // already cannot be held against it.
             let Ok(compiled) = self.compiled(plan, spelled) else {
                 continue;
             };
@@ -176,7 +193,11 @@ impl Core {
         Ok(out)
     }
 
-    /// Where files are put back, that is done before what was found is recorded.
+    /// Asks for files to be put back, where the configuration wants that, before what was found is
+    /// recorded: the record says whether it succeeded.
+    ///
+    /// # Errors
+    /// Files that nobody has tried to put back yet.
     fn restored_first(&self, assessed: &Assessed, facts: &Facts) -> Result<(), Need> {
         if !self.restores {
             return Ok(());
@@ -201,8 +222,8 @@ impl Core {
         }
     }
 
-    /// Records what a look found. What is found against plans is reported to their agents with
-    /// the next answer that can carry it.
+    /// Records what a look found. An agent learns of what is found against its plan with the next
+    /// answer that can carry it, which need not be the answer to this call.
     pub(super) fn record_found(&mut self, assessed: Assessed, step: &mut Step<'_>) {
         for id in &assessed.put_back {
             if let Some(violation) = self.state.violations.get(id).cloned() {
@@ -243,7 +264,11 @@ impl Core {
         put_back.map(|v| v.id).collect()
     }
 
-    /// A person asks for a file to be put back.
+    /// A person asks for the file of a violation to be put back.
+    ///
+    /// # Errors
+    /// No such violation, one without a file that can be put back, what the disk reports; or the
+    /// file is to be put back first.
     pub(super) fn put_back(
         &mut self,
         violation: &str,
@@ -290,7 +315,8 @@ impl Core {
         Ok(self.state.violations[&id].clone())
     }
 
-    /// The session whose command ran when the change happened; the one that asks first.
+    /// The session whose command ran when the change happened. When several match, the one that
+    /// asks is taken: its command has just ended, so it is the likeliest.
     fn owner(&self, root: &Path, asking: Option<&Key>, change: &FileChange) -> Option<Session> {
         let acted = |s: &&Session| s.root == root && ran_then(s, change.at).next().is_some();
         let asking = asking.and_then(|key| self.state.sessions.get(key));
@@ -300,15 +326,16 @@ impl Core {
             .cloned()
     }
 
-    /// What is in force in a project for those who are no agents.
+    /// What is in force in a project for people: without a plan, and without invar's own
+    /// invariants, which are about agents. `None` when it cannot be checked.
     fn compiled_for_people(&self, project: &ProjectName, root: &Root) -> Option<Compiled> {
         let of = EffectiveOf::Project(project.clone());
         let (_, merged) = self.merged_for(of, &root.written).ok()?;
         self.sets.compile_anew(&merged.effective, root, false).ok()
     }
 
-    /// Nobody's command ran then: people edit too. The first invariant that the change breaks,
-    /// with the path as it is shown.
+    /// The first invariant that a change breaks for which nobody's command ran, with the path as it
+    /// is shown. A change that a person assented to breaks none.
     fn unowned(&self, compiled: &Compiled, change: &FileChange) -> Option<(String, Invariant)> {
         let unasked = |(hit, invariant): &(Hit, Invariant)| {
             let asks = matches!(invariant.layer, Layer::Assent { .. });
@@ -320,12 +347,15 @@ impl Core {
         Some((hit.shown, invariant))
     }
 
-    /// Counts what was found against a session, opens violations, puts files back.
+    /// Counts what was found against a session as strikes, opens violations, and halts the plan
+    /// when a count has reached its limit.
     fn blame(&mut self, key: &Key, root: &Path, found: Vec<Finding>, step: &mut Step<'_>) {
         let Some(session) = self.state.sessions.get(key).cloned() else {
             return;
         };
         let plan = session.plan;
+        // The command that is named ran when the first of the files changed; a later command may
+        // have started by the time of the last.
         let at = found.iter().map(|f| f.change.at).min().unwrap_or_default();
         let blamed = ran_then(&session, at).last();
         let command = blamed.map_or_else(String::new, |r| r.command.clone());
@@ -364,6 +394,7 @@ impl Core {
             },
         );
         for ((change, invariant), breach) in violations.iter().zip(&breaches) {
+            // A warning is said, and leaves nothing that blocks the plan.
             if breach.limit.is_none() && invariant.severity != Severity::Error {
                 continue;
             }
@@ -376,6 +407,8 @@ impl Core {
         self.unreported.entry(plan).or_default().extend(breaches);
     }
 
+    /// Opens the violation of one changed file. A file that is changed again while its violation
+    /// is open is one violation still, with the content from before the first change.
     fn open_violation(
         &mut self,
         session: &Session,
@@ -409,7 +442,8 @@ impl Core {
         }
     }
 
-    /// Tells that a command is over.
+    /// Records that a command of a session is over: the call of that name, or without a name all
+    /// that do not run in the background. From then on changes are not attributed to it.
     pub(super) fn command_ended(
         &mut self,
         session: &Session,
@@ -435,7 +469,8 @@ impl Core {
         }
     }
 
-    /// The verdict that tells a session what was found against its plan.
+    /// The verdict by which a session learns what was found against its plan; a halt of the plan
+    /// outweighs it.
     pub(super) fn verdict_on_found(&self, plan: PlanId, breaches: Vec<Breach>) -> Verdict {
         let halt = self.halt_of(plan);
         if breaches.is_empty() {
@@ -481,6 +516,7 @@ impl Core {
         facts: &Facts,
     ) -> Result<Vec<Assessed>, Need> {
         let roots = self.roots_of(plan);
+        // Everything is looked at before anything is assessed, so that the decision is made once.
         if !facts.looked {
             return Err(Need::Looks(roots.into_keys().collect()));
         }
@@ -497,10 +533,13 @@ fn ran_then(session: &Session, at: i64) -> impl Iterator<Item = &Running> {
     all.filter(move |r| started_before(r, at))
 }
 
+/// Whether a command had started when a file changed, `at` in Unix nanoseconds. Commands that have
+/// ended are not listed any more, so this is enough.
 fn started_before(running: &Running, at: i64) -> bool {
     running.since.as_nanosecond() <= i128::from(at) + SLACK_NANOS
 }
 
+/// The hash of hexadecimal digits, two a byte; `None` for anything else.
 fn from_hex(text: &str) -> Option<Hash> {
     let mut hash = Hash::default();
     if text.len() != hash.len() * 2 {
@@ -512,6 +551,7 @@ fn from_hex(text: &str) -> Option<Hash> {
     Some(hash)
 }
 
+/// The first line of foreign text, made visible and cut: it goes into a record of one line.
 fn one_line(text: &str) -> String {
     let line = crate::model::visible(text.lines().next().unwrap_or_default()).into_owned();
     match line.char_indices().nth(120) {
@@ -520,7 +560,8 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// What a change of a file breaks. The place itself counts, not where a link there leads.
+/// What a change of a file breaks. The place itself counts, not where a link there leads: the tree
+/// reports the link as what changed.
 fn broken_by_change(compiled: &Compiled, change: &FileChange) -> Vec<(Hit, Invariant)> {
     if AGENTS_OWN.iter().any(|own| change.path == Path::new(own)) {
         return Vec::new();

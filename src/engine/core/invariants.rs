@@ -17,6 +17,12 @@ use crate::{
 };
 
 impl Core {
+    /// Adds an invariant, to `plan` if one is named, else to its own scope; with notes on what a
+    /// person probably did not mean.
+    ///
+    /// # Errors
+    /// No such plan, a pattern or a text that is refused; or the project's file is to be written
+    /// first.
     pub(crate) fn add(
         &mut self,
         new: NewInvariant,
@@ -57,6 +63,11 @@ impl Core {
         Ok(Added { invariant, notes })
     }
 
+    /// Changes an invariant as `patch` says. A patch that changes nothing makes no revision.
+    ///
+    /// # Errors
+    /// No such invariant, one that cannot be changed, one that was changed meanwhile, a pattern or
+    /// a text that is refused; or the project's file is to be written first.
     pub(crate) fn edit(
         &mut self,
         id: &str,
@@ -98,6 +109,8 @@ impl Core {
         }
         match before.scope == after.scope {
             true => self.in_files_first(&[(Some(&before), Some(&after))], step)?,
+            // It may move from one file to another. It is written into the new one first: should
+            // the second write fail, it stands in both, and not in neither.
             false => self.in_files_first(&[(None, Some(&after)), (Some(&before), None)], step)?,
         }
         let journal = self.noted(self.state.journal.next(), Some(&before), &after);
@@ -112,6 +125,11 @@ impl Core {
         Ok(after)
     }
 
+    /// Removes an invariant, softly: its history stays.
+    ///
+    /// # Errors
+    /// No such invariant, or one that cannot be removed; or the project's file is to be written
+    /// first.
     pub(crate) fn remove(&mut self, id: &str, step: &mut Step<'_>) -> Result<Invariant, Stop> {
         let before = self.changeable(id)?;
         let mut invariant = before.clone();
@@ -130,6 +148,10 @@ impl Core {
         Ok(invariant)
     }
 
+    /// Brings a removed invariant back as it was.
+    ///
+    /// # Errors
+    /// No such invariant, or one that is there; or the project's file is to be written first.
     pub(crate) fn restore(&mut self, id: &str, step: &mut Step<'_>) -> Result<Invariant, Stop> {
         let mut invariant = self.find_invariant(id)?.invariant.clone();
         if invariant.active {
@@ -184,7 +206,11 @@ impl Core {
         Ok(invariant)
     }
 
-    /// Checks layer and text against the scope and returns the cleaned text.
+    /// Checks the layer and the text of an invariant in `scope`, and returns the cleaned text; the
+    /// check's own sentence where none is given.
+    ///
+    /// # Errors
+    /// A pattern that does not compile, a parameter that nothing binds, or a text that is refused.
     pub(crate) fn checked(
         &self,
         scope: &Scope,

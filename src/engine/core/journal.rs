@@ -1,4 +1,5 @@
-//! Undo and redo over the journal of changes.
+//! Undo and redo over the journal of changes. Neither takes events back: both are changes of their
+//! own, which give an invariant the content of an earlier revision as its next one.
 
 use super::{
     super::{
@@ -40,6 +41,12 @@ impl Core {
         }
     }
 
+    /// Takes the last change of a project back, with all that one command changed; the invariants
+    /// as they are then.
+    ///
+    /// # Errors
+    /// Nothing to undo, a last change that is not the one the person saw, an invariant that was
+    /// changed since by something else; or the project's file is to be written first.
     pub(super) fn undo(
         &mut self,
         asked: &Undo,
@@ -69,6 +76,10 @@ impl Core {
             .collect())
     }
 
+    /// Makes the change again that was undone last; the invariants as they are then.
+    ///
+    /// # Errors
+    /// As [`Core::undo`].
     pub(super) fn redo(
         &mut self,
         asked: &Redo,

@@ -1,4 +1,10 @@
 //! When a judge is asked, and what follows from its answer.
+//!
+//! What a judge has still to read is in the state, as actions that are *due*. Asking takes seconds
+//! and happens beside the engine: a job is handed out, the clause counts as running until its
+//! answer comes back, and an answer settles the actions up to the last that it read. When the
+//! answer is lost the actions are simply due still, so nothing of this module must survive the
+//! process.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,16 +32,19 @@ const JUDGED: &str = "the judge: ";
 
 type Key = (PlanId, InvariantId);
 
-/// What is under way; nothing of it is lost when an engine ends, since it is due again.
+/// What is under way; it may be lost, since it is due again then.
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay {
+    /// Checks that are to be made and that nobody has taken yet.
     pub jobs: Vec<JudgeJob>,
+    /// The clauses that are being asked about, each with what that may cost. One check at a time
+    /// for each clause, so that no action is paid for twice.
     running: HashMap<Key, Money>,
-    /// Asked for while a check ran: one more, with all that came meanwhile.
+    /// Asked for while a check ran: one more afterwards, with all that came meanwhile.
     again: HashSet<Key>,
     /// Turns since the last check.
     turns: HashMap<Key, u32>,
-    /// How often the agent was sent back.
+    /// How often the agent was sent back for a clause since it held last.
     sent_back: HashMap<Key, u32>,
 }
 
@@ -120,7 +129,11 @@ impl Core {
         }
     }
 
-    /// Asks about what is due, unless nothing is.
+    /// Asks about all that is due of a clause: answers from memory when the same question was
+    /// asked before, else puts a job into the queue. Does nothing when nothing is due.
+    ///
+    /// # Errors
+    /// There is no judge, or a bound of its cost is reached; what is due stays due.
     pub(super) fn ask_judge(
         &mut self,
         plan: &Plan,
@@ -165,7 +178,8 @@ impl Core {
         if let Some(bound) = self.bound_reached(plan.id, step.now) {
             return Err(Unasked::Bound(bound));
         }
-        // Charged before the call, and corrected after it.
+        // The estimate is held before the call, for as many calls as a confirmation may take, and
+        // replaced by the cost afterwards: several checks at once cannot pass a bound together.
         let most = u64::from(self.judge.confirm.max(1));
         self.under_way
             .running
@@ -174,7 +188,8 @@ impl Core {
         Ok(())
     }
 
-    /// The bound that one more check would pass.
+    /// The bound that one more check would pass, in a sentence; `None` when there is room. What is
+    /// spent and what running checks may still cost count together. A bound of 0 is none.
     pub(crate) fn bound_reached(&self, plan: PlanId, now: Timestamp) -> Option<String> {
         let config: &JudgeConfig = &self.judge;
         let estimate = config.estimate();
@@ -225,7 +240,8 @@ impl Core {
         self.under_way.running.keys().any(|(of, _)| *of == plan)
     }
 
-    /// What keeps judgment clauses of a plan from being answered for, each with why.
+    /// The judgment clauses of a plan that a judge has still to read, each with a sentence that
+    /// says why it has not.
     pub(super) fn unjudged(&mut self, plan: &Plan, now: Timestamp) -> Vec<(InvariantId, String)> {
         let clauses = self.clauses(plan);
         let due = |(invariant, _): (Invariant, Checkpoint)| {
@@ -250,7 +266,8 @@ impl Core {
         clauses.into_iter().filter_map(due).collect()
     }
 
-    /// Takes in what a judge answered: recorded, charged, and acted upon.
+    /// Takes in what a judge answered: recorded, charged, and acted upon. The clause or the plan
+    /// may be gone by then; the cost counts nevertheless.
     pub(crate) fn judged(&mut self, check: JudgeCheck, step: &mut Step<'_>) {
         let key = (check.plan_id, check.invariant_id);
         self.under_way.running.remove(&key);
@@ -275,6 +292,8 @@ impl Core {
         self.reconcile_after_correction(key.0, step);
     }
 
+    /// A clause is broken: a strike, an open violation if there is none, and a halt at the limit.
+    /// The agent learns of it with the next answer that can carry it.
     fn judged_broken(
         &mut self,
         plan: &Plan,
@@ -314,12 +333,15 @@ impl Core {
         self.unreported.entry(plan.id).or_default().extend(breaches);
     }
 
+    /// The open violation that a judge found, and not one that somebody reported of the same
+    /// clause: a judge takes back only what a judge said.
     fn judged_violation(&self, plan: PlanId, invariant: InvariantId) -> Option<Violation> {
         let mut open = self.state.open_violations(plan);
         open.find(|v| v.invariant_id == invariant && v.details.starts_with(JUDGED))
             .cloned()
     }
 
+    /// A clause holds: that corrects what a judge found before.
     fn judged_to_hold(&mut self, plan: &Plan, invariant: &Invariant, step: &mut Step<'_>) {
         self.under_way.sent_back.remove(&(plan.id, invariant.id));
         if let Some(violation) = self.judged_violation(plan.id, invariant.id) {
@@ -328,7 +350,8 @@ impl Core {
     }
 
     /// The verdict at the end of a turn on what judges found: the agent is sent back with the
-    /// reason, a few times; then a person decides.
+    /// reason as often as the configuration says. After that its turn may end, or an agent and a
+    /// judge that disagree would never stop; the violation stays, and a person decides.
     pub(super) fn sent_back(&mut self, plan: PlanId, found: Verdict) -> Verdict {
         if found.verdict != VerdictKind::Deny {
             return found;
@@ -351,7 +374,8 @@ impl Core {
         }
     }
 
-    /// The checks that are to be made now; whoever takes them makes them.
+    /// Takes the checks that are to be made now; whoever takes them has to make them, and hand
+    /// their answers to [`Core::judged`] or give them up.
     pub(crate) fn take_jobs(&mut self) -> Vec<JudgeJob> {
         std::mem::take(&mut self.under_way.jobs)
     }

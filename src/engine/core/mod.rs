@@ -2,6 +2,10 @@
 //! come out. It reads no disk, no clock and no store; a decision that lacks a fact says which
 //! ([`Stop::Needs`](super::step::Stop)), and is made again with it. `tests/it/layering.rs` holds it
 //! to that.
+//!
+//! So every decision has two halves: first what it lacks is asked for, then it is recorded. Once
+//! [`Core::emit`] was called, nothing may be lacking any more: the state would hold half of a call
+//! that is then decided a second time.
 
 mod actions;
 mod assent;
@@ -72,7 +76,10 @@ pub struct Core {
     restores: bool,
     /// Why the configuration as it stands now cannot be used.
     config_fault: Option<String>,
+    /// What the project files said when they were read last.
     files: KnownFiles,
+    // What follows is kept in memory only, and lost when the engine ends. Everything that was
+    // decided is in the state.
     announced: Announced,
     unreported: Unreported,
     /// The attempts that were decided last, for those that come twice.
@@ -116,8 +123,8 @@ impl Core {
         &self.sets
     }
 
-    /// Works by another configuration from now on, or records why it cannot; what was read
-    /// before then stays in force.
+    /// Uses another configuration from now on. One that could not be read is recorded with its
+    /// fault, and the last good one stays in force.
     pub(crate) fn configure(&mut self, config: Result<Box<Config>, String>, step: &mut Step<'_>) {
         self.config_fault = config.as_ref().err().cloned();
         if let Ok(config) = config {
@@ -135,17 +142,17 @@ impl Core {
         &self.judge
     }
 
-    /// Says whether somebody watches, so that a question may be answered soon.
+    /// Sets whether somebody watches: a hook then waits for the answer to a question.
     pub(crate) fn attend(&mut self, attended: bool) {
         self.attended = attended;
     }
 
-    /// What it knows.
+    /// The state that decisions are made on.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Takes in the last notable events.
+    /// Takes in the last notable events and checks, oldest first, for the snapshots that screens get.
     pub(crate) fn recall(&mut self, recent: Vec<Event>, checks: Vec<JudgeCheck>) {
         self.state.judging.recall(checks);
         let breaches = recent.iter().filter(|e| is_breach(&e.kind));
@@ -153,7 +160,7 @@ impl Core {
         self.state.recent = recent.into();
     }
 
-    /// Says how many breaches there were since the engine started.
+    /// Sets how many breaches there were since the engine started.
     pub(crate) fn count_breaches(&mut self, breaches: u64) {
         self.state.breaches = breaches;
     }
@@ -176,7 +183,7 @@ impl Core {
         self.under_way.drop_jobs();
     }
 
-    /// All that a screen shows.
+    /// All that a screen shows: the whole state, with what the configuration adds to it.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             restores: self.restores,
@@ -191,8 +198,12 @@ impl Core {
         }
     }
 
-    /// Records an event: numbered, applied to the state, and put into the batch.
+    /// Records an event: numbered, applied to the state, and put into the batch. It counts for
+    /// what is decided next in the same call, before it is durable; when the commit fails the
+    /// writer calls [`Core::reset`].
     fn emit(&mut self, step: &mut Step<'_>, kind: EventKind) {
+        // Before it is applied: an edit that moves an invariant touches the sets of both scopes,
+        // and the old one is known only until then.
         match &kind {
             EventKind::InvariantAdded { invariant, .. }
             | EventKind::InvariantRemoved { invariant, .. }
@@ -288,6 +299,11 @@ impl Core {
         self.sets.compile(&merged.effective, root)
     }
 
+    /// The effective set of a plan or the preview of a scope, with what was displaced and what
+    /// contradicts. `here` is the project directory that the call comes from.
+    ///
+    /// # Errors
+    /// No such plan, or several.
     fn effective(&self, of: EffectiveOf, here: &Path) -> Result<EffectiveSet, EngineError> {
         let (plan_id, merged) = self.merged_for(of, here)?;
         let resolved = |s: &crate::rules::merge::Shadow| Resolved {
@@ -322,7 +338,11 @@ impl Core {
         })
     }
 
-    /// The merge for a plan, or the preview for a scope.
+    /// The merge for a plan, or the preview for a scope. Made anew, unlike [`Core::merged`]: people
+    /// ask for it, and seldom.
+    ///
+    /// # Errors
+    /// No such plan, or several.
     fn merged_for(
         &self,
         of: EffectiveOf,
@@ -413,9 +433,13 @@ impl Core {
     }
 }
 
-/// The shortest prefix that may stand for an id.
+/// The shortest prefix that may stand for an id; a slip of the finger should match none.
 pub(super) const MIN_PREFIX: usize = 4;
 
+/// The one id that begins with `text`, in either case. `what` and `hint` are for the error.
+///
+/// # Errors
+/// No such id, or several.
 fn unique<'a, T: std::fmt::Display + Copy + 'a>(
     what: &str,
     text: &str,

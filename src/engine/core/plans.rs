@@ -23,6 +23,12 @@ use crate::{
 };
 
 impl Core {
+    /// Makes a plan from an action in a project, and makes it the project's current one. The
+    /// action's invariants are copied into the plan, with its parameters bound; what is in force in
+    /// `parent` as well.
+    ///
+    /// # Errors
+    /// No such parent, or a parameter without a value. Nothing is recorded then.
     pub(crate) fn plan_use(
         &mut self,
         action: ActionName,
@@ -43,6 +49,7 @@ impl Core {
             .in_scope(&Scope::Action(action.clone()))
             .cloned()
             .collect();
+        // All parameters are bound once before anything is recorded.
         for template in &templates {
             let patterns = template
                 .invariant
@@ -173,7 +180,10 @@ impl Core {
         Ok(self.transition(plan, transition, step)?)
     }
 
-    /// One step of the plan's life, behind its reconciliation.
+    /// One step of the plan's life, after its reconciliation.
+    ///
+    /// # Errors
+    /// As [`Core::enter`].
     pub(crate) fn transition(
         &mut self,
         id: PlanId,
@@ -187,7 +197,11 @@ impl Core {
         self.enter(id, transition, state, step)
     }
 
-    /// A transition after which the plan is in `state`.
+    /// A transition after which the plan is in `state`, when its reconciliation succeeds.
+    ///
+    /// # Errors
+    /// A phase that does not follow, a plan that is halted or over; what blocks, and then the plan
+    /// is recorded as blocked.
     pub(super) fn enter(
         &mut self,
         id: PlanId,
@@ -234,8 +248,11 @@ impl Core {
         Ok(result)
     }
 
-    /// The survey for a transition, when all invariants are there and it was made in time (both are
-    /// failures of operation, and block as well).
+    /// The survey for a transition.
+    ///
+    /// # Errors
+    /// Not all invariants can be loaded, or it took too long. Neither says that an invariant is
+    /// violated, and both block: what is not known to hold does not pass.
     fn survey_for(
         &mut self,
         plan: &Plan,
@@ -257,6 +274,10 @@ impl Core {
         Ok(survey)
     }
 
+    /// Lets a halted plan go on where it was. The counts that halted it start again, and no others.
+    ///
+    /// # Errors
+    /// No such plan, or one that is not halted.
     pub(crate) fn plan_resume(
         &mut self,
         plan: &PlanRef,
@@ -276,6 +297,10 @@ impl Core {
         Ok(plan)
     }
 
+    /// Ends a plan for good.
+    ///
+    /// # Errors
+    /// No such plan, or one that is over.
     pub(crate) fn plan_cancel(
         &mut self,
         plan: &PlanRef,
@@ -293,6 +318,10 @@ impl Core {
         Ok(plan)
     }
 
+    /// Binds a directory to a project; it belongs to no other one from then on.
+    ///
+    /// # Errors
+    /// None of its own.
     pub(crate) fn project_bind(
         &mut self,
         name: ProjectName,
@@ -324,7 +353,7 @@ impl Core {
         Ok(project)
     }
 
-    /// What reconciliation would say about the letter checks of a plan: the first fault.
+    /// The first letter check that cannot be run, with its fault; `None` when all can.
     pub(crate) fn uncheckable(
         &self,
         effective: &[std::sync::Arc<Keyed>],
@@ -353,7 +382,8 @@ fn fault_in(error: &EngineError) -> Option<String> {
     }
 }
 
-/// Phases come one after the other; the same one may be asked for again.
+/// Refuses a transition out of order: phases are neither skipped nor walked back. The present phase
+/// may be asked for again.
 fn check_order(plan: &Plan, transition: Transition) -> Result<(), EngineError> {
     if plan.is_halted() {
         let reason = plan.halt_reason.as_deref().unwrap_or_default();

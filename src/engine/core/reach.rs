@@ -1,5 +1,9 @@
 //! What a located attempt reaches: its places held against the letter checks of a plan. Pure: the
 //! places are found already, and what is not among them is asked for.
+//!
+//! A change is allowed only when every place that its path can mean may be changed, so each place
+//! is asked about and all hits count. Where a line is not understood, what it names counts as
+//! changed: an over-approximation, bounded to paths that the line itself mentions.
 
 use std::{ops::Range, sync::Arc};
 
@@ -111,7 +115,8 @@ impl Checks<'_> {
             .collect()
     }
 
-    /// A path goes with all that lies in it; what is guarded in it by a pattern as well.
+    /// A path goes with all that lies in it. What is guarded in it by name follows from the path;
+    /// what is guarded by a pattern is found among the folder's files.
     fn deletion(
         &self,
         path: &FoundPath,
@@ -139,13 +144,13 @@ impl Checks<'_> {
     ) -> Result<Vec<Hit>, Unlisted> {
         let found = &folder.folder;
         let mut hits: Vec<Hit> = Vec::new();
-        // What is guarded by its full name.
+        // What is guarded by its full name: known without a look at the files.
         for index in found.broken(self.set, true) {
             if self.set.is_untouched(index) {
                 hits.push(hit(index, found, why));
             }
         }
-        // What must not be edited at all.
+        // A `no_edits_outside` that does not reach into the folder: some file in it stands for all.
         for index in folder.sample.broken(self.set, false) {
             if !self.set.is_untouched(index) {
                 hits.push(Hit {
@@ -154,7 +159,9 @@ impl Checks<'_> {
                 });
             }
         }
-        // What is guarded by a pattern, and there.
+        // What is guarded by a pattern counts only when there is such a file: `**/*.snap` would
+        // otherwise forbid every command that may write anywhere. Listing files costs a walk, so
+        // they are asked for only now.
         let relative = match &found.canonical.relative {
             Some(relative) => relative.to_string_lossy().into_owned(),
             None if found.canonical.holds_root => String::new(),
@@ -180,7 +187,8 @@ impl Checks<'_> {
         Ok(hits)
     }
 
-    /// A path of which only parts are known: one that it could be is asked about.
+    /// A path of which only parts are known: a path that it could be is held against the checks,
+    /// and guarded paths that fit the known parts count as hit.
     fn in_part(&self, texts: &[String], sample: Option<&FoundPath>, why: &str) -> Vec<Hit> {
         let shown = self.shorten(&texts.join("…"));
         let mut hits: Vec<Hit> = Vec::new();
@@ -210,8 +218,8 @@ impl Checks<'_> {
         path.strip_prefix(&root).unwrap_or(path).to_owned()
     }
 
-    /// Text that is decoded and then run could do anything: the first invariant of a person's
-    /// that blocks is held against it.
+    /// Text that is decoded and then run could do anything, and is written so that nobody can see
+    /// what. It breaks the first invariant of a person's that blocks; without one it breaks none.
     fn hidden(&self, unresolved: &Unresolved, line: &str) -> Vec<Hit> {
         let own = self.letters.iter().position(|k| {
             k.invariant.origin != Origin::BuiltIn && k.invariant.severity == Severity::Error

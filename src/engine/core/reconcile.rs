@@ -1,4 +1,9 @@
-//! Reconciliation: collect, normalise, detect, resolve, evaluate, record, emit.
+//! Reconciliation, before each transition of a plan and after each correction: the invariants of
+//! all scopes are collected and merged, it is evaluated what keeps them from holding, and the
+//! outcome is recorded.
+//!
+//! A [`Survey`] finds all of it out and records nothing, so that a transition which takes too long
+//! can be given up with nothing but its failure on record.
 
 use std::sync::Arc;
 
@@ -18,7 +23,9 @@ use crate::{
 /// What one reconciliation found, before it is recorded.
 pub(super) struct Survey {
     merged: Arc<Merged>,
+    /// Each invariant that does not hold once.
     violated_ids: Vec<InvariantId>,
+    /// What blocks, in sentences; one invariant may have several.
     reasons: Vec<String>,
 }
 
@@ -39,8 +46,9 @@ impl Core {
         }
     }
 
-    /// Runs one reconciliation of `plan` and records it. The second part says in sentences what
-    /// blocks; it is empty when the reconciliation succeeded.
+    /// Runs one reconciliation of `plan` and records it; `transition` is the one that it is for,
+    /// `None` for a report from outside. The second part says in sentences what blocks; it is
+    /// empty when the reconciliation succeeded.
     pub(crate) fn reconcile(
         &mut self,
         plan: &Plan,
@@ -117,7 +125,8 @@ impl Core {
                 in_force,
             },
         );
-        // Emitted again at every gate that they close, not only when they were found.
+        // Violations that block are emitted again at every transition that they block, and not
+        // only when they were found: whoever follows the log sees at the gate why it is closed.
         let standing: Vec<_> = self
             .state
             .open_violations(plan.id)
@@ -161,6 +170,7 @@ impl Core {
         };
         for violation in self.state.open_violations(plan.id).filter(|v| v.blocks()) {
             let id = violation.invariant_id;
+            // One that was displaced or removed since does not have to hold any more.
             let in_force = merged.effective.iter().any(|k| k.invariant.id == id);
             if in_force {
                 add(
@@ -195,6 +205,7 @@ impl Core {
         if let Some((id, fault)) = self.uncheckable(&merged.effective) {
             add(id, format!("invariant {id} cannot be checked: {fault}"));
         }
+        // A condition that nobody checks must not pass for one that holds.
         for invariant in merged.effective.iter().map(|k| &k.invariant) {
             let unsupported = match invariant.layer {
                 Layer::Judgment { .. } if self.judge.kind.is_none() => {
@@ -213,11 +224,14 @@ impl Core {
                 );
             }
         }
+        // Work may go on while a judge has still to read it; only applying waits for that.
         if transition == Some(Transition::ApplyPlan) && self.judge.kind.is_some() {
             for (id, reason) in self.unjudged(plan, now) {
                 add(id, reason);
             }
         }
+        // Of a contradiction between equals any member may be edited, so all are named. They come
+        // last: the reasons name the weaker one.
         for stronger in merged.unresolved.iter().flat_map(|c| &c.stronger) {
             if !ids.contains(stronger) {
                 ids.push(*stronger);
@@ -235,6 +249,8 @@ impl Core {
         if plan.state != PhaseState::Blocked {
             return;
         }
+        // The transition is not made by itself: the agent may have stopped, and a person or an
+        // orchestrator knows when to go on.
         let transition = plan.blocked;
         let (result, _) = self.reconcile(&plan, transition, step);
         let mut plan = plan;
@@ -252,7 +268,7 @@ impl Core {
     }
 }
 
-/// What tells a set in force from others: the first half of a SHA-256, in hex.
+/// Names a set in force by its content: the first half of a SHA-256, in hex.
 fn digest(set: &InForce) -> String {
     let mut hash = Sha256::new();
     for (id, holding) in set.each() {
@@ -262,6 +278,7 @@ fn digest(set: &InForce) -> String {
     hex(&hash.finalize()[..16])
 }
 
+/// The answer that whoever asked for the reconciliation gets.
 fn result(
     plan: &Plan,
     transition: Option<Transition>,

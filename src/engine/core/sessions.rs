@@ -1,4 +1,9 @@
 //! Which plan an agent's session belongs to, and what its hook is answered.
+//!
+//! A call of a hook goes through four steps: *binding* finds the session's plan, *consider* finds
+//! out everything that the answer needs, *bind* records the session, and *verdict_on* decides and
+//! records. The first two may stop for a missing fact, and so record nothing; the others may not
+//! stop.
 
 use super::{
     super::{
@@ -22,7 +27,7 @@ struct Binding {
     session: Session,
     /// `None`: a plan is to be made for it.
     plan: Option<PlanId>,
-    /// The record is another than the one at hand.
+    /// The session differs from its record, which is then written again.
     changed: bool,
 }
 
@@ -42,6 +47,7 @@ impl Core {
     /// # Errors
     /// A fact is missing; nothing has changed then.
     pub(super) fn hook(&mut self, call: HookCall, step: &mut Step<'_>) -> Result<HookReply, Need> {
+        // `doctor` tries the installed hooks by this session. It must leave no trace.
         if call.session == PROBE_SESSION {
             let verdict = match &call.what {
                 HookEvent::Attempt(attempt) => self.probe(attempt, step.facts)?,
@@ -69,6 +75,8 @@ impl Core {
             answer.waiting = own.map(|a| a.id).collect();
             answer.attended = self.attended;
         }
+        // A session whose start was not seen gets the set at its next prompt, and not in the
+        // middle of a turn. A denial carries its own reason and no news besides.
         let hears = call.traits.hears && (begins || session.told.is_some());
         if hears && answer.verdict.verdict == VerdictKind::Allow {
             answer.context = self.news(&session, starts, step);
@@ -99,7 +107,8 @@ impl Core {
                     };
                     out.weighed = Some(self.weigh(attempt, compiled, step.facts)?);
                 }
-                // Nobody says when its last command ended: that is now, at the latest.
+                // This agent does not report the end of a command. Its next attempt shows that the
+                // last one is over, and is the moment to look at what it changed.
                 out.again.is_none() && !call.traits.tells_end && !session.running.is_empty()
             }
             _ => false,
@@ -112,6 +121,9 @@ impl Core {
         Ok(out)
     }
 
+    /// Decides a call of which everything is known, and records it. The order within each arm
+    /// matters: what a look found is attributed to commands that still count as running, so it is
+    /// recorded before they are ended.
     fn verdict_on(
         &mut self,
         session: &Session,
@@ -128,8 +140,9 @@ impl Core {
         let assessed = assessed.unwrap_or_default();
         match &call.what {
             HookEvent::SessionStart => {
-                // What changed while nobody was at work is told, and strikes nobody; a command
-                // that still runs is blamed for what it did meanwhile.
+                // What changed while nobody was at work is reported and counts against nobody. A
+                // command that still runs is blamed for what it did meanwhile: a session that
+                // starts again, as after a compaction, launders nothing.
                 self.record_found(assessed, step);
                 step.effects.guard = self.compiled(plan, &step.facts.root).ok();
                 Verdict::allow()
@@ -155,13 +168,13 @@ impl Core {
                 self.verdict_on_found(plan, found)
             }
             HookEvent::Stopped { turn } => {
-                // The hook asks again while a judge is waited for.
+                // While a judge is at work the hook asks again and again; it is one turn still.
                 if *turn && !call.again {
                     self.judge_after_turn(plan, step);
                 }
                 self.record_found(assessed, step);
                 let found = self.unreported.remove(&plan).unwrap_or_default();
-                // A command that was interrupted told no end.
+                // A command that was interrupted never reports its end.
                 if *turn {
                     self.command_ended(session, None, step);
                 }
@@ -199,7 +212,8 @@ impl Core {
             self.record_found(assessed, step);
             let found = self.unreported.remove(&session.plan).unwrap_or_default();
             self.command_ended(session, None, step);
-            // The only moment at which the model can be told.
+            // The only moment at which this agent's model can learn of it: the attempt itself is
+            // denied for that, and can be made again.
             if !found.is_empty() {
                 return self.verdict_on_found(session.plan, found);
             }
@@ -215,7 +229,7 @@ impl Core {
         if verdict.lets_through() && clauses {
             self.judge_after_edit(session.plan, step);
         }
-        // A question may have been answered when the same attempt comes again.
+        // A question is asked anew when the same attempt comes again: it may have been answered.
         if verdict.verdict != VerdictKind::Ask {
             let key = (session.agent.clone(), session.session.clone());
             self.decided
@@ -224,8 +238,9 @@ impl Core {
         verdict
     }
 
-    /// What a model has to be told of its plan's effective set: all of it when the session
-    /// starts, and again after each change.
+    /// What a model has to read of its plan's effective set: all of it when the session starts, and
+    /// again after each change; `None` when it knows the set. The digest in the session's record
+    /// says which set the model has read last.
     fn news(&mut self, session: &Session, starts: bool, step: &mut Step<'_>) -> Option<String> {
         let compiled = self.compiled(session.plan, &step.facts.root).ok()?;
         let told = session.told.as_deref();
@@ -242,7 +257,7 @@ impl Core {
         };
         if told != Some(digest) {
             let key = (session.agent.clone(), session.session.clone());
-            // What the attempt changed in the record stays.
+            // The record is read again: the attempt may have changed it since.
             let mut session = self.state.sessions.get(&key)?.clone();
             session.told = Some(digest.to_owned());
             self.emit(step, EventKind::SessionChanged { session });
@@ -276,6 +291,8 @@ impl Core {
         let (agent, pid) = (call.agent.as_str(), call.pid);
         let key = (agent.to_owned(), call.session.clone());
         let known = self.state.sessions.get(&key).cloned();
+        // A session stays in the directory in which it started, whatever folder its agent goes
+        // to: patterns are anchored there.
         let root = match &known {
             Some(known) => known.root.clone(),
             None => step.here().to_owned(),
@@ -310,11 +327,12 @@ impl Core {
         let project = self.state.project_of(&root);
         let own = known.as_ref().map(|k| k.plan);
         let own = own.filter(|id| self.continues(*id));
+        // A plan that a person chose for the project outweighs both, and `plan_for` finds it.
         let plan = match parents_plan.or(own) {
             Some(plan) if self.chosen_plan(&project).is_none() => Some(plan),
             _ => self.plan_for(&project, pid, step)?,
         };
-        // Another plan is news, even when what is in force reads the same.
+        // A new plan sends the context again, even when what is in force reads the same.
         let told = known.as_ref().filter(|k| Some(k.plan) == plan);
         let told = told.and_then(|k| k.told.clone());
         let fresh = Session {
@@ -338,7 +356,8 @@ impl Core {
         })
     }
 
-    /// Records where a session belongs; its plan is made when it has none.
+    /// Records where a session belongs, and returns its record. A plan is made when it has none.
+    /// Only what changed is recorded, so that most calls write nothing here.
     fn bind(&mut self, binding: Binding, call: &HookCall, step: &mut Step<'_>) -> Session {
         let Binding {
             mut session,
@@ -372,17 +391,23 @@ impl Core {
         session
     }
 
+    /// Whether a plan is known and not over.
     fn continues(&self, plan: PlanId) -> bool {
         self.state.plans.get(&plan).is_some_and(|p| !p.is_over())
     }
 
+    /// The plan that a person chose last for a project, while it is not over.
     fn chosen_plan(&self, project: &ProjectName) -> Option<PlanId> {
         let id = self.state.projects.get(project)?.current_plan?;
         self.continues(id).then_some(id)
     }
 
-    /// The plan a person chose; else an automatic one that was left with something standing;
-    /// else none yet.
+    /// The plan for a session that has none: the one a person chose; else an automatic one that
+    /// was left behind with strikes or violations; else `None`, and one is to be made. Two agents
+    /// at work at once have a plan each.
+    ///
+    /// # Errors
+    /// It is not known which processes of sessions are there.
     fn plan_for(
         &self,
         project: &ProjectName,
@@ -405,7 +430,8 @@ impl Core {
             .values()
             .filter(|s| s.is_live() && left.contains(&s.plan))
             .collect();
-        // An agent that was killed said no goodbye: its process is gone, or runs this session.
+        // An agent that was killed did not end its session. Its plan is free when its process is
+        // gone, or is the one that asks now.
         let others: Vec<u32> = at_work
             .iter()
             .filter_map(|s| s.pid)
@@ -436,8 +462,11 @@ impl Core {
         id
     }
 
-    /// Moves an automatic plan into execution at its first change of a file. The sentence says
-    /// why it may not.
+    /// Moves an automatic plan into execution at its first change of a file, through all phases
+    /// before it.
+    ///
+    /// # Errors
+    /// A sentence that says why it may not; the plan is recorded as blocked then.
     pub(super) fn start_executing(
         &mut self,
         id: PlanId,
@@ -457,8 +486,12 @@ impl Core {
         }
     }
 
-    /// Moves an automatic plan to its end, when its agent records the work or hands it over: the
-    /// gate is asked each time, and the plan goes on. The sentence says why it may not.
+    /// Asks the gate of apply for an automatic plan, when its agent records the work or hands it
+    /// over (`git commit`, `git push`). Each time anew, and the plan goes on afterwards: an agent
+    /// commits more than once.
+    ///
+    /// # Errors
+    /// A sentence that says why it may not; the plan is recorded as blocked then.
     pub(super) fn start_applying(&mut self, id: PlanId, step: &mut Step<'_>) -> Result<(), String> {
         self.start_executing(id, step)?;
         if !self.state.plans.get(&id).is_some_and(|p| p.automatic) {
@@ -469,6 +502,9 @@ impl Core {
             .map_err(|e| e.to_string())
     }
 
+    /// Ends a session with its sub-agents, and completes its automatic plan when nothing stands
+    /// against it. One with strikes or violations stays, and the project's next session goes on
+    /// with it: starting again wipes nothing.
     fn end_session(&mut self, agent: &str, session: &str, step: &mut Step<'_>) {
         let key = (agent.to_owned(), session.to_owned());
         let Some(session) = self

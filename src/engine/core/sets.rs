@@ -34,7 +34,7 @@ pub(crate) struct Compiled {
     effective: Vec<Arc<Keyed>>,
     /// A judge or a person has to see what is changed.
     wants_changes: bool,
-    /// Tells what a model reads of the set from what it reads of another.
+    /// Names what a model reads of the set: equal for sets that read the same.
     digest: String,
 }
 
@@ -58,12 +58,12 @@ impl Compiled {
         self.wants_changes
     }
 
-    /// Tells the set from another by what a model reads of it.
+    /// Names what a model reads of the set: equal for sets that read the same.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// What a model is told of the set; nothing when it is empty.
+    /// What a model reads of the set; `None` when it is empty.
     pub(crate) fn context(&self, plan: PlanId) -> Option<String> {
         let effective: Vec<&Invariant> = self.effective.iter().map(|k| &k.invariant).collect();
         message::context(plan, &effective)
@@ -106,7 +106,9 @@ pub(crate) struct Sets {
     built_in: Vec<Arc<Keyed>>,
     home: PathBuf,
     merged: HashMap<PlanId, Arc<Merged>>,
+    /// One for each directory that agents of the plan work in.
     of_plan: HashMap<PlanId, Vec<Arc<Compiled>>>,
+    /// The same sets by their content. Weak, so that a set goes with the last plan that has it.
     by_content: HashMap<(Content, Root), Weak<Compiled>>,
     /// How many merges were made; tests hold it against what was asked.
     #[cfg(test)]
@@ -250,6 +252,7 @@ impl Sets {
                 }
                 Layer::Plain | Layer::Judgment { .. } => {}
             }
+            // One place for each check: an invariant with several patterns stands in several.
             letters.resize(checks.len(), Arc::clone(keyed));
         }
         let env = PatternEnv {

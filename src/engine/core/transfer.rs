@@ -20,19 +20,24 @@ enum Item {
 }
 
 impl Core {
+    /// Adds and changes what is in a file: all of it, or nothing. An invariant with an id is taken
+    /// over as it is, when it is newer than the one that is known.
+    ///
+    /// # Errors
+    /// The first invariant of the file that is refused, by its number. Nothing was imported then.
     pub(crate) fn import(
         &mut self,
         items: Vec<ImportItem>,
         step: &mut Step<'_>,
     ) -> Result<Imported, EngineError> {
-        // Every item is judged before the first is written.
+        // Every item is checked before the first is recorded.
         let mut steps = Vec::with_capacity(items.len());
         for (number, item) in items.into_iter().enumerate() {
-            let judged = match item {
+            let checked = match item {
                 ImportItem::Whole(invariant) => self.import_whole(invariant),
                 ImportItem::New(new) => self.import_new(new, step.now),
             };
-            steps.push(judged.map_err(|error| {
+            steps.push(checked.map_err(|error| {
                 EngineError::invalid(error.problem)
                     .within(format!("invariant {} of the file", number + 1))
                     .hint("nothing was imported")

@@ -10,7 +10,11 @@ use crate::model::{
 };
 
 impl Core {
-    /// An actor outside reports what it found.
+    /// An actor outside reports what it found: the invariants, by id or prefix, that do not hold in
+    /// a plan, and what it says of them.
+    ///
+    /// # Errors
+    /// No such plan or invariant, or one that is not in force there; a text that is refused.
     pub(crate) fn enforce(
         &mut self,
         plan: &PlanRef,
@@ -103,6 +107,11 @@ impl Core {
         self.emit(step, EventKind::CorrectionApplied { plan_id, violation });
     }
 
+    /// A person resolves a violation: as corrected, or waived with a reason.
+    ///
+    /// # Errors
+    /// No such violation, one that is resolved, a waiver of a non-overridable invariant or without
+    /// a reason.
     pub(crate) fn resolve_violation(
         &mut self,
         id: &str,

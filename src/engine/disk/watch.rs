@@ -23,6 +23,7 @@ pub(crate) struct Watch {
     roots: BTreeSet<PathBuf>,
     /// A directory could not be watched.
     missed: bool,
+    config: PathBuf,
 }
 
 impl Watch {
@@ -44,7 +45,7 @@ impl Watch {
                     what.dedup();
                     what.into_iter().for_each(&changed);
                 }
-                // One that could not be told apart counts as each.
+                // It is not known what an error is about, so it counts as both.
                 Err(_) => {
                     changed(Changed::ProjectFile);
                     changed(Changed::Configuration);
@@ -58,11 +59,22 @@ impl Watch {
             watcher: watcher.ok(),
             roots: BTreeSet::new(),
             missed: false,
+            config: config.to_owned(),
         };
-        for folder in config.ancestors().skip(1).take(2) {
-            watch.add(folder);
-        }
+        watch.follow();
         watch
+    }
+
+    /// Watches the nearest folder above the configuration that is there now, since its own may
+    /// not be there yet; whether that is another one than before.
+    pub(crate) fn follow(&mut self) -> bool {
+        let nearest = self.config.ancestors().skip(1).find(|f| f.is_dir());
+        let nearest = nearest.map(Path::to_owned);
+        nearest.is_some_and(|folder| {
+            let other = !self.roots.contains(&folder);
+            self.add(&folder);
+            other
+        })
     }
 
     /// Watches a project directory from now on. Its file may come and go, so that the folder is

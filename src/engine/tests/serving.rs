@@ -271,9 +271,8 @@ async fn nonsense_on_the_socket_is_answered_and_harms_nobody() {
 #[tokio::test]
 async fn the_configuration_is_read_again_and_a_broken_one_leaves_the_last_good_one_in_force() {
     let mut w = World::new();
+    // Its folder is not there yet.
     let file = w.locations.config.clone();
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(&file, "[tree]\nrestore = false\n").unwrap();
     let host = host(&mut w);
     let near = host.handle();
     let mut heard = near.subscribe().await.unwrap();
@@ -285,6 +284,7 @@ async fn the_configuration_is_read_again_and_a_broken_one_leaves_the_last_good_o
             break fault.clone();
         }
     };
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "[tree]\nrestore = true\n").unwrap();
     assert_eq!(read(&mut heard).await, None);
     assert!(near.ask(TakeSnapshot {}).await.unwrap().restores);

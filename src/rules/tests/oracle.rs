@@ -78,7 +78,7 @@ impl Truth {
 /// Patterns of which the shortest match is short.
 fn pattern() -> impl Strategy<Value = String> {
     let sign = prop_oneof![3 => Just("a"), 3 => Just("b"), 2 => Just("*"), 1 => Just("?"),
-        1 => Just("[ab]"), 1 => Just("{a,b}")];
+        1 => Just("[ab]"), 1 => Just("{a,b}"), 1 => Just("{,b}")];
     let part = prop_oneof![
         4 => proptest::collection::vec(sign, 1..3).prop_map(|s| s.concat()),
         1 => Just("**".to_owned()),

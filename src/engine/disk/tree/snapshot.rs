@@ -1,5 +1,8 @@
-//! A content snapshot of a project's files, and what has changed since. Only files whose stamp
-//! moved are read again; the stamp holds the change time, which no program can set back.
+//! A content snapshot of a project's files, and what has changed since.
+//!
+//! Only files whose stamp differs are read again, so that a look at an unchanged project costs one
+//! `stat` for each file and folder. That is safe since the stamp holds the change time, which no
+//! program can set back. It has one gap, the tick of the file system's clock: see [`TICK_NANOS`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,8 +23,10 @@ use sha2::{Digest, Sha256};
 
 use crate::facts::{FileChange, Hash};
 
-/// A change within this time of a look may carry the same stamp as the look; such files are
-/// read again the next time. File systems keep time in ticks.
+/// File systems keep time in ticks. Two changes within one tick have the same stamp, so a file that
+/// changed less than this before a look may change again unseen. Such files are read again at the
+/// next look whatever their stamp says. In nanoseconds, and longer than the ticks of all usual
+/// kernels.
 const TICK_NANOS: i64 = 40_000_000;
 
 /// Hooks of git run by themselves: a file that an agent leaves there is an edit.
@@ -50,14 +55,17 @@ impl Stamp {
     }
 }
 
+/// A file as it was at the last look.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct File {
     stamp: Stamp,
     hash: Hash,
 }
 
+/// A folder as it was at the last look.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Folder {
+    /// `None`: its list is not known to be complete, and is read at the next look.
     stamp: Option<Stamp>,
     /// Everything in it counts, what git ignores too.
     forced: bool,
@@ -121,7 +129,7 @@ impl Snapshot {
         folder.files.get(path.file_name()?).map(|f| f.hash)
     }
 
-    /// Takes a file in as it is now.
+    /// Makes a file as it is now its baseline: the next look reports no change of it.
     pub fn accept(&mut self, root: &Path, path: &Path) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return;
@@ -131,6 +139,7 @@ impl Snapshot {
             Some(file) => folder.files.insert(name.to_owned(), file),
             None => folder.files.remove(name),
         };
+        // The folder's own stamp changed with it, and is not known here.
         folder.stamp = None;
     }
 
@@ -156,6 +165,7 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Puts a file in; with `keep`, only when it is not known yet.
     fn put(&mut self, path: &Path, file: File, keep: bool) {
         if let (Some(parent), Some(name)) = (path.parent(), path.file_name()) {
             let folder = self.folders.entry(parent.to_owned()).or_default();
@@ -193,10 +203,10 @@ impl Snapshot {
         }
     }
 
-    /// Looks again at everything, takes it in as it is now, and returns what changed.
+    /// Looks again at everything, makes the current tree the baseline, and returns what changed.
     ///
     /// # Errors
-    /// [`TooMany`] above `limit` files; nothing is taken in then.
+    /// [`TooMany`] above `limit` files; the snapshot is of no use then, and must be taken anew.
     pub fn refresh(&mut self, root: &Path, limit: usize) -> Result<Vec<FileChange>, TooMany> {
         self.refresh_in(root, limit, None).map(|l| l.changes)
     }
@@ -206,16 +216,17 @@ impl Snapshot {
         self.folders.keys()
     }
 
-    /// Looks again at the folders `only`, or at all; takes everything in as it is now.
+    /// Looks again at the folders `only`, or at all, and makes the current tree the baseline there.
     ///
     /// # Errors
-    /// [`TooMany`] above `limit` files; nothing is taken in then.
+    /// [`TooMany`] above `limit` files; the snapshot is of no use then, and must be taken anew.
     pub(super) fn refresh_in(
         &mut self,
         root: &Path,
         limit: usize,
         only: Option<&BTreeSet<PathBuf>>,
     ) -> Result<Looked, TooMany> {
+        // Read before the first file: what changes during the look counts as unsure next time.
         let since = self.taken;
         let taken = now();
         let (looked, linked) = look(root, &self.folders, since, only);
@@ -237,6 +248,7 @@ impl Snapshot {
                                 path,
                                 before,
                                 now: Some(file.hash),
+                                // A program can set the modified time, also into the future.
                                 at: file.stamp.changed.max(file.stamp.modified.min(taken)),
                             });
                         }
@@ -250,6 +262,7 @@ impl Snapshot {
                             path,
                             before,
                             now: None,
+                            // The file is gone, and its folder changed when it went.
                             at: look.stamp.map_or(taken, |s| s.changed),
                         });
                     }
@@ -261,11 +274,11 @@ impl Snapshot {
             }
             new_trees.extend(look.folders.into_iter().map(|path| (path, look.forced)));
         }
-        // A folder that went took its files along.
+        // A folder that is gone has lost its files one by one above.
         self.folders.retain(|path, folder| {
             !folder.files.is_empty() || path.as_os_str().is_empty() || root.join(path).is_dir()
         });
-        // What counts in any case may be a folder that was not there.
+        // A folder that counts although git ignores it may be new. No list of its parent names it.
         for path in self
             .named
             .iter()
@@ -298,7 +311,7 @@ impl Snapshot {
                 self.put(&path, file, false);
             }
         }
-        // A file that is named and was not there is watched for all the same.
+        // So may a file that is named.
         for path in self.named.clone() {
             if self.hash(&path).is_none()
                 && let Some(file) = read_file(&root.join(&path))
@@ -386,6 +399,8 @@ fn look(
     // A thread costs more than a few hundred files.
     let files: usize = all.iter().map(|(_, f)| f.files.len()).sum();
     let threads = threads.min(files / 500 + 1);
+    // Each thread takes the next folder that is left, so that one large folder holds up only its
+    // own; the lock is taken once by each thread, at its end.
     let next = std::sync::atomic::AtomicUsize::new(0);
     let looks = Mutex::new((Vec::new(), BTreeSet::new()));
     let work = || {
@@ -427,6 +442,7 @@ fn look_at(
     let absolute = root.join(path);
     let meta = fs::symlink_metadata(&absolute).ok().filter(|m| m.is_dir());
     let stamp = meta.as_ref().map(Stamp::of);
+    // Changed so shortly before the last look that a change after it could have the same stamp.
     let unsure = |stamp: &Stamp| stamp.changed.max(stamp.modified) > since - TICK_NANOS;
     let mut look = Look {
         path: path.to_owned(),
@@ -446,7 +462,8 @@ fn look_at(
                 *links |= meta.nlink() > 1;
                 let now = Stamp::of(&meta);
                 if now != file.stamp || unsure(&now) {
-                    // It may go between two looks.
+                    // The stamp moves without the content, too (`touch`, a hard link), and the
+                    // file may be gone by now.
                     let fresh = read_file(&at);
                     if fresh.as_ref() != Some(file) {
                         look.files.push((name.clone(), fresh));
@@ -456,6 +473,8 @@ fn look_at(
             _ => look.files.push((name.clone(), None)),
         }
     }
+    // A folder's stamp moves when a name in it comes or goes. Its list is read only then, since
+    // what git ignores has to be found out for each name.
     if !same_list && stamp.is_some() {
         let (files, folders) = list(root, path, folder.forced);
         for name in files {
@@ -474,7 +493,7 @@ fn look_at(
     moved.then_some(look)
 }
 
-/// The files and folders right in a folder that count.
+/// The names of the files and of the folders right in a folder that count.
 fn list(root: &Path, path: &Path, forced: bool) -> (Vec<OsString>, Vec<OsString>) {
     let (mut files, mut folders) = (Vec::new(), Vec::new());
     let walk = builder(&root.join(path), forced).max_depth(Some(1)).build();
@@ -487,6 +506,8 @@ fn list(root: &Path, path: &Path, forced: bool) -> (Vec<OsString>, Vec<OsString>
     (files, folders)
 }
 
+/// A walk that finds what counts: what git does not ignore, or with `forced` all of it; hidden
+/// files too, and nothing of `.git` but where the walk starts there.
 fn builder(start: &Path, forced: bool) -> WalkBuilder {
     let mut walk = WalkBuilder::new(start);
     walk.standard_filters(!forced)
@@ -526,6 +547,8 @@ fn find(root: &Path, start: &Path, forced: bool, limit: usize) -> Result<Found, 
             if !own.add(root, &entry) {
                 return WalkState::Continue;
             }
+            // Counted in portions: a project above the limit is given up soon, and the threads
+            // seldom meet at the lock.
             match own.flush() > limit {
                 true => WalkState::Quit,
                 false => WalkState::Continue,
@@ -577,7 +600,9 @@ impl Drop for Collect<'_> {
     }
 }
 
-/// Reads a file for its hash; links are not followed, pipes and devices not opened.
+/// Reads a file for its hash; links are not followed, pipes and devices not opened. `None` for a
+/// folder, and for what is not there. The hash covers the kind, so that a link to a file with the
+/// same text is another content.
 fn read_file(path: &Path) -> Option<File> {
     let meta = fs::symlink_metadata(path).ok()?;
     let stamp = Stamp::of(&meta);
@@ -593,7 +618,8 @@ fn read_file(path: &Path) -> Option<File> {
             b"file"
         });
         if hash_content(path, &mut hasher).is_err() {
-            // One that cannot be read is known by its stamp.
+            // One that may not be read cannot be compared by content. Its stamp stands in: then a
+            // `touch` counts as a change, and no change is missed.
             hasher.update(stamp.len.to_le_bytes());
             hasher.update(stamp.modified.to_le_bytes());
             hasher.update(stamp.inode.to_le_bytes());
@@ -620,7 +646,11 @@ fn hash_content(path: &Path, hasher: &mut Sha256) -> io::Result<()> {
     }
 }
 
-/// Opens a file that must not have become a link meanwhile.
+/// Opens a file for reading that must not have become a link since it was looked at, and without
+/// waiting for a pipe that took its place.
+///
+/// # Errors
+/// What the disk reports; a link is an error.
 pub(super) fn open(path: &Path) -> io::Result<fs::File> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or(0);
