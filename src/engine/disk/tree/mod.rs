@@ -12,6 +12,7 @@ mod alarm;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_alarm.rs"]
 mod alarm;
+mod files;
 mod restore;
 mod snapshot;
 
