@@ -27,6 +27,17 @@ pub(crate) enum Outcome {
     Done(Answer, Effects),
     /// It lacks a fact; nothing has changed.
     Needs(Need),
+    /// It is a read that takes long, of the store as it stands; whoever asks makes it.
+    Aside(Aside),
+}
+
+/// A read that is made beside the engine.
+pub(crate) struct Aside(pub Box<dyn FnOnce() -> Answer + Send>);
+
+impl std::fmt::Debug for Aside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Aside")
+    }
 }
 
 /// Whoever decides: an engine, or the way to its thread.
@@ -92,6 +103,7 @@ fn rounds(
                 disk.perform(effects);
                 return answer;
             }
+            Outcome::Aside(read) => return (read.0)(),
             Outcome::Needs(need) => disk.supply(need, call, Arc::make_mut(facts))?,
         }
     }

@@ -168,6 +168,7 @@ impl Way {
         self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
         match outcome.await.map_err(|_| gone())? {
             Outcome::Done(answer, _) => answer,
+            Outcome::Aside(read) => (read.0)(),
             Outcome::Needs(_) => {
                 let message = "a call that is not about the disk asked for a fact of it";
                 Err(EngineError::failed(message).hint("please report it"))

@@ -28,6 +28,7 @@ mod notices;
 mod peer;
 pub mod project_file;
 pub mod protocol;
+mod reads;
 pub mod requests;
 mod socket;
 pub mod state;

@@ -25,7 +25,7 @@ use crate::{
         Assent, AssentId, Breach, Event, Invariant, Plan, Project, ReconciliationResult, Strike,
         Violation,
     },
-    store::LogReport,
+    store::{LogReport, StoreSize},
 };
 
 pub use assents::{Answer, AssentAnswer, Assents, AssentsDelegated, StillWaiting};
@@ -38,7 +38,7 @@ pub use invariants::{
     Add, Added, Edit, Effective, EffectiveOf, EffectiveSet, History, Import, ImportItem, Imported,
     List, Redo, Remove, Resolved, Restore, Show, Undo, Unresolved,
 };
-pub use log::{Events, LogVerify};
+pub use log::{Events, LogVerify, MeasureStore};
 pub use plans::{
     PlanCancel, PlanList, PlanMade, PlanRef, PlanResume, PlanShow, PlanTransition, PlanUse,
 };
@@ -269,6 +269,7 @@ requests! {
 
     Events = "events" -> Vec<Event>, Anyone, May, |_r| Belongs::Store;
     LogVerify = "log_verify" -> LogReport, Anyone, May, |_r| Belongs::Store;
+    MeasureStore = "measure_store" -> StoreSize, Anyone, May, |_r| Belongs::Store;
 
     HookCall = "hook" -> HookReply, Hooks, May, |r| Belongs::Directory(&r.project_dir);
 }

@@ -94,9 +94,9 @@ impl State {
                     |running: &mut Vec<Running>| running.retain(|r| r.background || !ended(r));
                 self.runs(agent, session, end).into_iter().collect()
             }
-            EventKind::ChangeNotAttributed { .. } | EventKind::ConfigurationRead { .. } => {
-                Vec::new()
-            }
+            EventKind::ChangeNotAttributed { .. }
+            | EventKind::ConfigurationRead { .. }
+            | EventKind::LogArchived { .. } => Vec::new(),
             EventKind::InvariantViolated { violation, .. }
             | EventKind::CorrectionApplied { violation, .. } => {
                 self.put_violation(violation.clone());

@@ -49,6 +49,7 @@ impl World {
             let answer = loop {
                 match outcome {
                     Outcome::Done(answer, _) => break answer,
+                    Outcome::Aside(read) => break (read.0)(),
                     Outcome::Needs(need) => {
                         disk.supply(need, &ask.call, Arc::make_mut(&mut ask.facts))
                             .unwrap();
@@ -578,6 +579,10 @@ proptest! {
             let own = Form::of(engine.core().state());
             prop_assert_eq!(&Form::of(&folded), &own, "the events say what the engine has");
             prop_assert_eq!(&Form::of(&loaded), &own, "the store has what the engine has");
+            let mut whole = State::whole();
+            let view = engine.store().view().unwrap();
+            let report = view.verify(|event| whole.apply(event), None).unwrap();
+            prop_assert!(report.is_whole(), "the events say every row: {report:?}");
         }
     }
 }

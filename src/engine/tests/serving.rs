@@ -130,7 +130,7 @@ async fn many_clients_at_once_lose_and_double_nothing() {
     assert_eq!(core.state().invariants.len(), 65);
     let counts: Vec<u32> = core.state().strikes_of(plan).map(|s| s.count).collect();
     assert_eq!(counts, [2; 32]);
-    let report = w.ask(LogVerify {}).unwrap();
+    let report = w.ask(LogVerify { against: None }).unwrap();
     assert_eq!(report.first_fault, None);
 }
 

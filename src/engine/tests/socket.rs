@@ -69,7 +69,7 @@ fn a_connection_is_worked_on_and_answered_in_its_order() {
         }
     }
     let last = 2 * sessions + 1;
-    lines.push_str(&line(last, LogVerify {}));
+    lines.push_str(&line(last, LogVerify { against: None }));
     stream.write_all(lines.as_bytes()).unwrap();
     let ids = answered(&stream, last as usize);
     assert_eq!(ids, (1..=last).collect::<Vec<u64>>());
