@@ -127,6 +127,14 @@ impl Trees {
         }
     }
 
+    /// Keeps a tree from being looked at while `run` runs, as a look at it would.
+    #[cfg(test)]
+    pub(crate) fn hold<T>(&self, root: &Path, run: impl FnOnce() -> T) -> T {
+        let tree = self.tree(root).unwrap();
+        let _held = lock(&tree.inner);
+        run()
+    }
+
     /// Says that the process stays: trees are watched from then on, and not only looked at.
     pub fn stay(&self) {
         self.stays.store(true, Ordering::Relaxed);
