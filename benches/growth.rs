@@ -198,10 +198,7 @@ fn sessions() {
 /// An edit that is allowed, over the socket, with few and with many invariants in force. What the
 /// many cost more is less than merging them would take.
 fn attempts() -> bool {
-    let few = allowed(10);
-    let many = allowed(1_000);
-    tell("an edit allowed, 10 invariants in force", few);
-    tell("an edit allowed, 1,000 invariants in force", many);
+    let (few, many) = (allowed(10), allowed(1_000));
     let more = many.saturating_sub(few);
     check(
         "what 1,000 in force cost more",
@@ -211,9 +208,19 @@ fn attempts() -> bool {
     )
 }
 
-/// The median time of an edit that is allowed.
+/// The median time of an edit that is allowed; tells besides what a hook takes that has to compile
+/// what is in force by itself.
 fn allowed(invariants: usize) -> Duration {
     let world = in_force(invariants);
+    let hook = |_| {
+        let (took, output) = world.hook(&world.edit("alone", "src/a.rs"));
+        assert!(output.stdout.is_empty(), "{output:?}");
+        took
+    };
+    hook(0);
+    let alone = median((0..HOOKS).map(hook).collect());
+    println!("{invariants} invariants in force, and nothing else in the store:");
+    tell("  hook without an engine, median", alone);
     let (_, engine) = world.serve();
     let mut line = Line::open(&engine.socket).unwrap();
     let mut edit = |number: usize| {
@@ -231,7 +238,9 @@ fn allowed(invariants: usize) -> Duration {
     };
     // The first one begins the plan's execution, and compiles what is in force.
     edit(0);
-    median((1..=EDITS).map(edit).collect())
+    let edit = median((1..=EDITS).map(edit).collect());
+    tell("  an edit allowed over the socket, median", edit);
+    edit
 }
 
 /// A world in which that many invariants are in force, half of them with a machine check.

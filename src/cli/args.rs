@@ -93,6 +93,9 @@ pub enum Command {
     /// The event log itself.
     #[command(subcommand)]
     Log(LogCommand),
+    /// The file that everything is kept in.
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Run the engine without a screen.
     Serve(ServeArgs),
     /// Answer an agent's hook: its JSON on stdin, its answer on stdout.
@@ -163,7 +166,10 @@ impl Command {
             Self::Conflicts(_) => "conflicts",
             Self::Decisions(_) => "decisions",
             Self::Events(_) => "events",
-            Self::Log(LogCommand::Verify) => "log verify",
+            Self::Log(LogCommand::Verify(_)) => "log verify",
+            Self::Store(StoreCommand::Stats) => "store stats",
+            Self::Store(StoreCommand::Compact) => "store compact",
+            Self::Store(StoreCommand::Archive(_)) => "store archive",
             Self::Serve(_) => "serve",
             Self::Hook(_) => "hook",
             Self::Install(_) => "install",
@@ -559,8 +565,41 @@ pub struct EventsArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum LogCommand {
-    /// Walk the whole hash chain and name the first broken entry.
-    Verify,
+    /// Prove that the log is as it was written, and that every row of the store follows from it;
+    /// name what is not so.
+    Verify(VerifyArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Print the end of the log, to be kept elsewhere.
+    #[arg(long)]
+    pub head: bool,
+    /// Hold the log against an end that was kept elsewhere: an older copy that was put back, or
+    /// a log that was written anew, is found.
+    #[arg(long, value_name = "HEAD")]
+    pub against: Option<crate::store::LogHead>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// What lies in the store, how much, and what could be archived.
+    Stats,
+    /// Give the disk back what the file does not need. Nobody else may have the store meanwhile.
+    Compact,
+    /// Move old events to a file beside the store: those before a date, up to the first of a plan
+    /// that goes on. Nobody else may have the store meanwhile.
+    Archive(ArchiveArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ArchiveArgs {
+    /// The first day whose events stay, such as 2026-01-31.
+    #[arg(long, value_name = "DATE")]
+    pub before: jiff::civil::Date,
+    /// Say what would be moved, and move nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, Args)]

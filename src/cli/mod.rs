@@ -102,6 +102,11 @@ impl Context {
         }
     }
 
+    /// Waits longer than usual for what comes: all of the store has to be read.
+    pub fn be_patient(&mut self, by: Duration) {
+        self.deadline = Instant::now() + by;
+    }
+
     /// Lets go of the store, for another process that needs it meanwhile.
     pub fn release(&mut self) {
         self.session = None;

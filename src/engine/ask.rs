@@ -1,6 +1,6 @@
 //! How a call comes to its answer: what it is about is found out, it is decided, what the decision
 //! lacked is found out, and it is decided again. All but the deciding happens on the thread of
-//! whoever asks.
+//! whoever asks, so that a slow disk holds up its own caller and nobody else.
 
 use std::sync::Arc;
 
@@ -27,6 +27,17 @@ pub(crate) enum Outcome {
     Done(Answer, Effects),
     /// It lacks a fact; nothing has changed.
     Needs(Need),
+    /// It is a read that takes long, of the store as it stands; whoever asks makes it.
+    Aside(Aside),
+}
+
+/// A read that is made beside the engine.
+pub(crate) struct Aside(pub Box<dyn FnOnce() -> Answer + Send>);
+
+impl std::fmt::Debug for Aside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Aside")
+    }
 }
 
 /// Whoever decides: an engine, or the way to its thread.
@@ -51,6 +62,7 @@ const MAX_ROUNDS: usize = 12;
 /// What the decision says, or what the disk reports while it is asked.
 pub(crate) fn ask(disk: &Disk, call: Call, decider: &mut impl Decider) -> Answer {
     let dir = call.belongs_to().directory();
+    // First of all, so that the call is decided on what the project's file says now.
     disk.look_at_files(dir, |readings| {
         if !readings.is_empty() {
             decider.files_read(readings);
@@ -59,7 +71,8 @@ pub(crate) fn ask(disk: &Disk, call: Call, decider: &mut impl Decider) -> Answer
     let mut facts = Arc::new(disk.facts(&call)?);
     let call = Arc::new(call);
     let answer = rounds(disk, &call, &mut facts, decider);
-    // What was not recorded is found again by the next look.
+    // A look takes the changes that it found out of the tree. When no record of them was made, they
+    // must go back, or nobody would ever report them.
     if let Err(error) = &answer
         && matches!(
             error.kind,
@@ -71,6 +84,8 @@ pub(crate) fn ask(disk: &Disk, call: Call, decider: &mut impl Decider) -> Answer
     answer
 }
 
+/// Decides until nothing is lacking. A decision that lacks a fact has changed nothing, so that it
+/// can be made again from the beginning.
 fn rounds(
     disk: &Disk,
     call: &Arc<Call>,
@@ -83,10 +98,12 @@ fn rounds(
             facts: Arc::clone(facts),
         };
         match decider.decide(ask)? {
+            // Before the answer: the tree must be watched when the agent's command starts.
             Outcome::Done(answer, effects) => {
                 disk.perform(effects);
                 return answer;
             }
+            Outcome::Aside(read) => return (read.0)(),
             Outcome::Needs(need) => disk.supply(need, call, Arc::make_mut(facts))?,
         }
     }

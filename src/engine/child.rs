@@ -38,7 +38,8 @@ pub fn run(command: &mut Command, input: String, limit: Duration) -> Result<Outp
     let stdin = child.stdin.take();
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     std::thread::spawn(move || {
-        // One that does not read is judged by its answer.
+        // On a thread: a program that reads nothing would otherwise hold this up, and one that
+        // ends early is judged by its answer and not by the broken pipe.
         let _ = stdin.map(|mut stdin| stdin.write_all(input.as_bytes()));
     });
     let (sender, receiver) = mpsc::channel();

@@ -24,11 +24,11 @@ pub struct FileChange {
     pub before: Option<Hash>,
     /// `None`: it is not there any more.
     pub now: Option<Hash>,
-    /// Unix nanoseconds of the change, as the file system tells it.
+    /// Unix nanoseconds of the change, by the clock of the file system.
     pub at: i64,
 }
 
-/// A file that was to be put back, and why it was not.
+/// A file that was to be put back, and how that went: the error is a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     pub root: PathBuf,
@@ -60,6 +60,7 @@ pub struct Facts {
     pub changes: Vec<(Root, Vec<FileChange>)>,
     /// The trees that the decision asked about were looked at.
     pub looked: bool,
+    /// Whether the project's tree is watched, for the call that asks about it.
     pub tree: TreeWatch,
     /// What was asked to be put back.
     pub restored: Vec<Restored>,
@@ -79,7 +80,8 @@ impl Facts {
         of.flat_map(|(root, changes)| changes.iter().map(move |change| (root, change)))
     }
 
-    /// What became of a file that was to be put back.
+    /// What became of a file that was to be put back, at `path` relative to `root`; `None` when
+    /// nobody has tried.
     pub fn restored(&self, root: &Path, path: &Path) -> Option<&Result<(), String>> {
         let same = |r: &&Restored| r.root == root && r.path == path;
         self.restored.iter().find(same).map(|r| &r.outcome)

@@ -1,6 +1,6 @@
-//! Asking a judge: a child process that is given the question on stdin and answers on stdout. For
-//! HTTP judges that is `invar-judge`, which lies beside this program; it keeps keys and
-//! connections away from the engine. Runs beside the engine's loop.
+//! Asking a judge: a child process that gets the question on stdin and answers on stdout. For HTTP
+//! judges that is `invar-judge`, which lies beside this program; it keeps keys and connections away
+//! from the engine. A call takes seconds, so it runs on a thread of its own.
 
 use std::{
     path::PathBuf,
@@ -27,10 +27,11 @@ pub const PROMPT_VERSION: u32 = 1;
 
 const PROMPT: &str = include_str!("../../assets/judge/prompt.md");
 
-/// How much longer a judge may take than it was told, so that it can say itself that it was late.
+/// How much longer the process of a judge may take than the time it is given, so that it can report
+/// itself that it was late.
 const SPARE: Duration = Duration::from_secs(2);
 
-/// The longest reason that is kept.
+/// The longest reason that is kept, in characters.
 const MAX_REASON: usize = 2_000;
 
 /// One check to be made.
@@ -56,7 +57,8 @@ struct Wire {
     error: Option<String>,
 }
 
-/// Tells one question from another.
+/// Names a question: SHA-256 in hex over the prompt's version, the judge, the clause and the
+/// actions. The same question is asked once.
 pub fn digest(config: &JudgeConfig, clause: &str, actions: &[JudgedAction]) -> String {
     let mut hash = Sha256::new();
     hash.update(format!("{PROMPT_VERSION}\0{}\0{clause}\0", config.name()));
@@ -86,7 +88,8 @@ pub fn prompt(clause: &str, actions: &[JudgedAction], mark: &str) -> String {
             shown.push('\n');
         }
     }
-    // Each sign is filled once, so that nothing in the text can be taken for one.
+    // One pass over the template: what is filled in is never searched for signs itself, so an
+    // agent's text cannot fill in anything.
     let mut out = String::new();
     let mut rest = PROMPT;
     while let Some(at) = rest.find("{{") {
@@ -142,7 +145,8 @@ pub fn check_of(job: &JudgeJob, config: &JudgeConfig, answers: Vec<JudgeAnswer>)
         || "the answers do not agree".to_owned(),
         |a| a.reason.clone(),
     );
-    // A missing cost is never nothing.
+    // A cost that is not known counts as the estimate: a judge that says nothing would be free
+    // otherwise, and no bound would ever be reached.
     let charged = answers.iter().map(|a| a.cost.unwrap_or(config.estimate()));
     JudgeCheck {
         id: job.id,
@@ -205,14 +209,14 @@ fn read(text: &str, config: &JudgeConfig) -> Result<(bool, String, Option<Money>
         (Some(input), Some(output)) => config.price(input, output),
         _ => None,
     };
-    let told = wire
+    let named = wire
         .cost
         .filter(|c| c.is_finite() && *c >= 0.0)
         .map(Money::of);
     Ok((
         holds,
         cut(&wire.reason.unwrap_or_default()),
-        told.or(by_tokens),
+        named.or(by_tokens),
     ))
 }
 

@@ -32,7 +32,7 @@ impl Root {
     }
 
     /// A file of the project at `path`, relative to the root, taken as it stands: links in it
-    /// are not followed. For paths that the disk itself told.
+    /// are not followed. For paths that come from a walk of the disk, which follows none.
     pub fn at(&self, path: &Path) -> FoundPath {
         let place = FoundPlace {
             relative: Some(path.to_owned()),
@@ -70,7 +70,8 @@ pub struct FoundPath {
 }
 
 impl FoundPath {
-    /// The action signature of a change here.
+    /// The signature under which a change here is counted: that of the canonical place, so that
+    /// each spelling of the path has the same.
     pub fn signature(&self) -> Signature {
         let canonical = &self.canonical;
         let path = canonical.relative.as_ref().unwrap_or(&canonical.absolute);

@@ -66,7 +66,7 @@ impl Locations {
         name.into()
     }
 
-    /// The file beside the store that tells who hosts its engine.
+    /// The file beside the store that names the process and the socket of whoever hosts its engine.
     pub fn owner_file(&self) -> PathBuf {
         let mut name = self.store.clone().into_os_string();
         name.push(".owner");

@@ -54,7 +54,8 @@ pub fn reason(verdict: VerdictKind, tool: &str, plan: PlanId, breaches: &[Breach
     out
 }
 
-/// What a model is told when its command has changed what must stay.
+/// What a model reads when its command has changed what must stay. `command` is empty when it is
+/// not known which one it was.
 pub fn found(verdict: VerdictKind, command: &str, plan: PlanId, breaches: &[Breach]) -> String {
     let by = match command {
         "" => String::new(),
@@ -89,7 +90,7 @@ pub fn found(verdict: VerdictKind, command: &str, plan: PlanId, breaches: &[Brea
     out
 }
 
-/// What a model is told when a judge says that a clause is broken.
+/// What a model reads when a judge says that a clause is broken.
 pub fn judged(verdict: VerdictKind, plan: PlanId, breaches: &[Breach]) -> String {
     let mut out = "invar's judge says that an invariant is broken:".to_owned();
     for breach in breaches {
@@ -117,7 +118,7 @@ pub fn halted(plan: PlanId, why: &str) -> String {
     )
 }
 
-/// What a model is told of the effective set of its plan.
+/// What a model reads of the effective set of its plan; `None` when nothing is in force.
 pub fn context(plan: PlanId, effective: &[&Invariant]) -> Option<String> {
     if effective.is_empty() {
         return None;
@@ -140,7 +141,8 @@ pub fn context(plan: PlanId, effective: &[&Invariant]) -> Option<String> {
     Some(out)
 }
 
-/// Tells one effective set from another, over restarts as well: what the model reads of each.
+/// Names an effective set by what a model reads of it: 16 hexadecimal digits, equal for equal sets,
+/// over restarts as well.
 pub fn digest(effective: &[&Invariant]) -> String {
     let mut hash = Sha256::new();
     for invariant in effective {
@@ -151,7 +153,7 @@ pub fn digest(effective: &[&Invariant]) -> String {
     hex(&hash.finalize()[..8])
 }
 
-/// What a model is told in a running session, after the set has changed.
+/// What a model reads in a running session, after the set has changed. `context` is the new set.
 pub fn changed_context(context: Option<&str>) -> String {
     match context {
         Some(text) => format!("The invariants have changed; from now on only these hold.\n{text}"),
@@ -159,7 +161,7 @@ pub fn changed_context(context: Option<&str>) -> String {
     }
 }
 
-/// What a model is told while nobody has answered.
+/// What a model reads while a person has not answered.
 pub fn asks(tool: &str, waiting: &[Assent]) -> String {
     let mut out = format!("invar: a person must approve this {} first:", visible(tool));
     for assent in waiting {
@@ -184,7 +186,7 @@ pub fn waits(tool: &str, part: &str) -> String {
     )
 }
 
-/// A short reason for the plan's record and the screen.
+/// A short reason for the plan's record and the screen: the breach whose strike was the last one.
 pub fn halt_summary(breaches: &[Breach]) -> String {
     breaches
         .iter()

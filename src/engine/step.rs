@@ -12,7 +12,7 @@ use super::{
 };
 use crate::store::Batch;
 
-/// The inputs of one decision that are no state, and what it fills.
+/// The inputs of one decision besides the state, and its outputs.
 pub struct Step<'a> {
     /// When the engine took the call up; every record of the call carries it.
     pub now: Timestamp,
@@ -93,8 +93,8 @@ impl From<Unlisted> for Stop {
     }
 }
 
-/// Gives ids that order by age, whatever the clock does. Its chance comes from a seed, so that
-/// the same calls give the same ids again.
+/// Gives ids that order by age, even when the clock goes back. Their random part follows from a
+/// seed, so that a test gets the same ids for the same calls.
 #[derive(Debug)]
 pub(crate) struct Ids {
     last: Ulid,

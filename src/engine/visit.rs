@@ -137,7 +137,8 @@ fn named(call: &Call) -> Vec<Named<'_>> {
         | Call::StillWaiting(_)
         | Call::AssentsDelegated(_)
         | Call::Events(_)
-        | Call::LogVerify(_) => Vec::new(),
+        | Call::LogVerify(_)
+        | Call::MeasureStore(_) => Vec::new(),
 
         Call::Add(r) => {
             let mut all: Vec<Named<'_>> = r.plan.iter().map(this).collect();

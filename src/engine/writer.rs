@@ -19,16 +19,14 @@ use super::{
     judge::JudgeJob,
     judging,
     project_file::FileReading,
-    requests::{
-        Assents, DecisionNode, Decisions, Events, History, List, LogVerify, Ping, PlanList, Pong,
-        Request, Snapshot, Strikes, TakeSnapshot, Violations,
-    },
-    state::{MIRRORED, State, is_breach},
+    reads,
+    requests::{Ping, Pong, Request, Snapshot},
+    state::{State, is_breach},
     step::{Effects, Step, Stop},
     visit,
 };
 use crate::{
-    model::{Decision, DecisionKind, Enforcement, Event, EventKind, JudgeCheck, Scope, Strike},
+    model::{Event, EventKind, JudgeCheck},
     store::{Batch, Row, Store},
 };
 
@@ -199,20 +197,7 @@ impl Engine {
     pub fn snapshot(&mut self) -> Result<Box<Snapshot>, EngineError> {
         self.heal()?;
         self.write()?;
-        Ok(Box::new(self.whole_snapshot()?))
-    }
-
-    /// What goes on, and the youngest of what is over.
-    fn whole_snapshot(&self) -> Result<Snapshot, EngineError> {
-        let mut snapshot = self.core.snapshot();
-        let past = self.store.recent_past(MIRRORED)?;
-        snapshot.plans.extend(past.plans);
-        snapshot.invariants.extend(past.invariants);
-        snapshot.strikes.extend(past.strikes);
-        snapshot.violations.extend(past.violations);
-        snapshot.assents.extend(past.assents);
-        snapshot.readings.extend(past.readings);
-        Ok(snapshot)
+        Ok(Box::new(reads::snapshot(&self.core, &self.store)?))
     }
 
     /// Decides the calls in order and writes what they change in one transaction. Returns the
@@ -229,10 +214,13 @@ impl Engine {
                 continue;
             }
             if let Call::Ping(_) = *call {
-                answers.given.push(done(self.read(&call, &facts)));
+                let pong = Pong {
+                    pid: std::process::id(),
+                };
+                answers.given.push(done(Ok(Ping::into_reply(pong))));
                 continue;
             }
-            if shows_durable(&call) || self.leaving {
+            if reads::shows_durable(&call) || self.leaving {
                 let written = self.write();
                 answers.settle(&written);
                 durable = false;
@@ -242,19 +230,22 @@ impl Engine {
                 }
             }
             let read = match self.visit(&call) {
-                Ok(()) if shows_durable(&call) => Some(self.read(&call, &facts)),
+                Ok(()) if reads::shows_durable(&call) => {
+                    Some(reads::read(&self.core, &self.store, &call, &facts))
+                }
                 Ok(()) => None,
                 Err(error) => Some(Err(error)),
             };
-            if let Some(answer) = read {
+            if let Some(read) = read {
                 self.core.let_go();
-                if let Err(error) = &answer
-                    && self.lost_the_disk(error)
-                {
-                    answers.settle(&Err(error.clone()));
-                    durable = false;
-                }
-                answers.given.push(done(answer));
+                let outcome = read.unwrap_or_else(|error| {
+                    if self.lost_the_disk(&error) {
+                        answers.settle(&Err(error.clone()));
+                        durable = false;
+                    }
+                    done(Err(error))
+                });
+                answers.given.push(outcome);
                 continue;
             }
             let mut batch = Batch::default();
@@ -414,94 +405,6 @@ impl Engine {
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
-
-    /// The enforcement records of a node of a decision tree: kept as rows by the first schema,
-    /// and since then what follows from the set that was in force.
-    fn enforcements(&self, decision: &Decision) -> Result<Vec<Enforcement>, EngineError> {
-        let set = match (&decision.set, decision.kind) {
-            (Some(digest), _) => self.store.set(digest)?,
-            (None, DecisionKind::InvariantEnforced) => {
-                return Ok(self.store.enforcements(decision.plan_id, decision.id)?);
-            }
-            (None, DecisionKind::ConflictResolved) => None,
-        };
-        let records = set.map(|set| set.enforcements(decision.id, &decision.invariant_ids));
-        Ok(records.unwrap_or_default())
-    }
-
-    /// Answers what shows the store, or the state as it is durable.
-    fn read(&self, call: &Call, facts: &Facts) -> Answer {
-        let here = &facts.root.written;
-        let state = self.core.state();
-        Ok(match call {
-            Call::Ping(_) => Ping::into_reply(Pong {
-                pid: std::process::id(),
-            }),
-            Call::TakeSnapshot(_) => TakeSnapshot::into_reply(self.whole_snapshot()?),
-            Call::List(r) => {
-                let mut all = self.core.list(r.clone(), here)?;
-                let of_a_plan = matches!(r.scope, None | Some(Scope::Plan(_)));
-                if r.plan.is_none() && of_a_plan {
-                    let mut past = self.store.past_invariants()?;
-                    past.retain(|i| i.active || r.removed);
-                    past.retain(|i| r.scope.as_ref().is_none_or(|scope| i.scope == *scope));
-                    all.extend(past);
-                    all.sort_by_key(|i| i.id);
-                }
-                List::into_reply(all)
-            }
-            Call::PlanList(_) => {
-                let mut all: Vec<_> = state.plans.values().cloned().collect();
-                all.extend(self.store.past_plans()?);
-                all.sort_by_key(|plan| plan.id);
-                PlanList::into_reply(all)
-            }
-            Call::Violations(_) => {
-                let mut all: Vec<_> = state.violations.values().cloned().collect();
-                all.extend(self.store.past_violations()?);
-                all.sort_by_key(|violation| violation.id);
-                Violations::into_reply(all)
-            }
-            Call::Strikes(_) => {
-                let mut all: Vec<_> = state.strikes.values().cloned().collect();
-                all.extend(self.store.past_strikes()?);
-                all.sort_by(|a, b| {
-                    let key = |s: &Strike| (s.plan_id, s.invariant_id);
-                    key(a)
-                        .cmp(&key(b))
-                        .then_with(|| a.signature.cmp(&b.signature))
-                });
-                Strikes::into_reply(all)
-            }
-            Call::Assents(_) => {
-                let mut all: Vec<_> = state.assents.values().cloned().collect();
-                all.extend(self.store.past_assents()?);
-                all.sort_by_key(|assent| assent.id);
-                Assents::into_reply(all)
-            }
-            Call::History(r) => {
-                let id = self.core.find_invariant(&r.id)?.invariant.id;
-                History::into_reply(self.store.history(id)?)
-            }
-            Call::Decisions(r) => {
-                let plan = self.core.find_plan(&r.plan, here)?.id;
-                let mut nodes = Vec::new();
-                for decision in self.store.decisions(plan)? {
-                    nodes.push(DecisionNode {
-                        enforcements: self.enforcements(&decision)?,
-                        decision,
-                    });
-                }
-                Decisions::into_reply(nodes)
-            }
-            Call::Events(r) => Events::into_reply(self.store.events(r.since, r.limit)?),
-            Call::LogVerify(_) => LogVerify::into_reply(self.store.verify_log()?),
-            other => {
-                let message = format!("{:?} is no read", other.name());
-                return Err(EngineError::failed(message).hint("please report it"));
-            }
-        })
-    }
 }
 
 impl Decider for Engine {
@@ -559,24 +462,6 @@ fn seed() -> u64 {
 fn load(store: &Store) -> Result<State, EngineError> {
     let loaded = store.load()?;
     Ok(State::from_loaded(loaded))
-}
-
-/// Whether the answer shows what the store holds, so that what is pending is written first.
-fn shows_durable(call: &Call) -> bool {
-    match call {
-        Call::History(_)
-        | Call::Decisions(_)
-        | Call::Events(_)
-        | Call::LogVerify(_)
-        | Call::TakeSnapshot(_)
-        | Call::List(_)
-        | Call::PlanList(_) => true,
-        // Those of one plan are at hand, or visit.
-        Call::Violations(r) => r.plan.is_none(),
-        Call::Strikes(r) => r.plan.is_none(),
-        Call::Assents(r) => r.plan.is_none(),
-        _ => false,
-    }
 }
 
 /// Only an attempt that was let through may be answered before it is written.

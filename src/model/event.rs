@@ -170,6 +170,12 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         in_force: Option<InForce>,
     },
+    /// The oldest events went to a file of their own, beside the store.
+    LogArchived {
+        first: u64,
+        last: u64,
+        file: String,
+    },
     /// The store took another schema. What follows from the log from here on rests on what this
     /// says.
     StoreMigrated {
@@ -212,6 +218,7 @@ impl EventKind {
             Self::InvariantViolated { .. } => "INVARIANT_VIOLATED",
             Self::InvariantEnforced { .. } => "INVARIANT_ENFORCED",
             Self::InvariantReconciled { .. } => "INVARIANT_RECONCILED",
+            Self::LogArchived { .. } => "LOG_ARCHIVED",
             Self::StoreMigrated { .. } => "STORE_MIGRATED",
             Self::CorrectionApplied { .. } => "CORRECTION_APPLIED",
         }

@@ -30,7 +30,7 @@ words!(Severity { Error = "error", Warning = "warning", Info = "info" } else Unk
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Remedy {
-    /// Deny and tell the model; the third strike of the same action halts the run.
+    /// Deny with a reason for the model; the third strike of the same action halts the run.
     Inform,
     /// Deny and halt at the first strike.
     Halt,

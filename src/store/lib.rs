@@ -3,6 +3,7 @@
 //! One file, one writer (`SingleWriter`). Everything arrives as a [`Batch`]: events for the
 //! log and rows for the tables, applied in one transaction. `docs/store.md` has the tables.
 
+mod archive;
 mod codec;
 mod error;
 #[cfg(any(test, feature = "testing"))]
@@ -11,23 +12,30 @@ mod log;
 mod migrate;
 mod open;
 mod past;
+mod prove;
 mod rows;
 mod tables;
-
 #[cfg(feature = "testing")]
-use std::path::Path;
+pub mod testing;
+mod upkeep;
+mod view;
+
 use std::path::PathBuf;
 
 use redb::{Database, ReadableTableMetadata, WriteTransaction};
 
+pub use archive::Archived;
 pub use error::StoreError;
 #[cfg(any(test, feature = "testing"))]
 pub use faults::Faults;
-pub use log::{LogFault, LogReport};
+pub use log::LogHead;
 pub use open::SCHEMA;
 pub use past::IdRange;
+pub use prove::{LogFault, LogReport, RowDifference, RowFault};
 pub use rows::{Batch, Loaded, Past, Record, Row};
 pub use tables::NOTABLE_KEPT;
+pub use upkeep::{StoreSize, TableSize};
+pub use view::View;
 
 use codec::decode;
 use invar_model::{
@@ -204,39 +212,6 @@ impl Store {
         }
         Ok(out)
     }
-}
-
-/// Takes tables out of a file, as they are missing in one that was made before there were any.
-///
-/// # Errors
-/// What the disk reports.
-#[cfg(feature = "testing")]
-pub fn drop_tables(path: &Path, names: &[&'static str]) -> Result<(), StoreError> {
-    let fail = |e: redb::Error| StoreError::redb(path, "take tables out", e);
-    let db = Database::open(path).map_err(|e| fail(e.into()))?;
-    let txn = db.begin_write().map_err(|e| fail(e.into()))?;
-    for name in names {
-        let table: RowTable = redb::TableDefinition::new(name);
-        txn.delete_table(table).map_err(|e| fail(e.into()))?;
-    }
-    txn.commit().map_err(|e| fail(e.into()))
-}
-
-/// Makes the record of an invariant unreadable, for tests of what depends on it.
-///
-/// # Errors
-/// What the disk reports.
-#[cfg(feature = "testing")]
-pub fn damage_invariant(path: &Path, id: InvariantId) -> Result<(), StoreError> {
-    let store = Store::open(path)?;
-    let doing = "damage a record";
-    let txn = store.write(doing)?;
-    let mut table = txn.open_table(INVARIANTS).map_err(store.fail(doing))?;
-    table
-        .insert(id.to_bytes().as_slice(), b"\x01{".as_slice())
-        .map_err(store.fail(doing))?;
-    drop(table);
-    txn.commit().map_err(store.fail(doing))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The event log as a hash chain: each entry carries the hash of the one before, and the head
 //! is stored beside it.
 
+use std::{fmt, path::Path, str::FromStr};
+
 use redb::{ReadableTable, WriteTransaction};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -14,42 +16,45 @@ use invar_model::{Event, GENESIS_HASH, hex};
 
 /// A stored entry. The event is kept as text, so that its hash is over the very bytes.
 #[derive(Serialize, Deserialize)]
-struct Entry {
-    hash: String,
-    body: String,
+pub(super) struct Entry {
+    pub hash: String,
+    pub body: String,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Head {
-    seq: u64,
-    hash: String,
-}
-
-/// Where a log is broken, and how.
+/// The end of a log: the number and the hash of its last entry. Whoever keeps it elsewhere can
+/// tell later whether the log still goes back to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "fault", rename_all = "snake_case")]
-pub enum LogFault {
-    /// The content of an entry is not what was written.
-    Edited { seq: u64 },
-    /// An entry between others is gone.
-    Deleted { seq: u64 },
-    /// The last entries are gone.
-    CutTail { last: u64, expected: u64 },
-    /// There are entries after the one that the head names.
-    BeyondHead { seq: u64 },
+pub struct LogHead {
+    pub seq: u64,
+    pub hash: String,
 }
 
-/// The outcome of a verification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogReport {
-    /// Entries that were read and found good before the first fault.
-    pub verified: u64,
-    /// The first fault, if any.
-    #[serde(default)]
-    pub first_fault: Option<LogFault>,
+impl fmt::Display for LogHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.seq, self.hash)
+    }
 }
 
-fn chain(before: &str, body: &str) -> String {
+impl FromStr for LogHead {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let head = text.trim().split_once(':').and_then(|(seq, hash)| {
+            let is_hash = hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+            let head = Self {
+                seq: seq.parse().ok()?,
+                hash: hash.to_ascii_lowercase(),
+            };
+            is_hash.then_some(head)
+        });
+        head.ok_or_else(|| {
+            format!("{text:?} is no head of a log; it is a number, a colon and 64 hex digits, as `invar log verify --head` prints it")
+        })
+    }
+}
+
+/// The hash of an entry, which holds all before it.
+pub(super) fn chain(before: &str, body: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(before.as_bytes());
     hash.update(body.as_bytes());
@@ -64,7 +69,7 @@ impl Store {
         let meta = read.open_table(META).map_err(self.fail(doing))?;
         match meta.get("head").map_err(self.fail(doing))? {
             Some(value) => {
-                let head: Head = decode(value.value(), &self.path, "meta", "head")?;
+                let head: LogHead = decode(value.value(), &self.path, "meta", "head")?;
                 Ok((head.seq, head.hash))
             }
             None => Ok((0, GENESIS_HASH.to_owned())),
@@ -77,7 +82,7 @@ impl Store {
         let meta = txn.open_table(META).map_err(self.fail(doing))?;
         match meta.get("head").map_err(self.fail(doing))? {
             Some(value) => {
-                let head: Head = decode(value.value(), &self.path, "meta", "head")?;
+                let head: LogHead = decode(value.value(), &self.path, "meta", "head")?;
                 Ok((head.seq, head.hash))
             }
             None => Ok((0, GENESIS_HASH.to_owned())),
@@ -107,7 +112,7 @@ impl Store {
                 .map_err(self.fail(doing))?;
             last = event.seq;
         }
-        let value = encode(&Head { seq: last, hash })?;
+        let value = encode(&LogHead { seq: last, hash })?;
         meta.insert("head", value.as_slice())
             .map_err(self.fail(doing))?;
         Ok(())
@@ -134,68 +139,18 @@ impl Store {
     }
 
     pub(super) fn event(&self, seq: u64, value: &[u8]) -> Result<Event, StoreError> {
-        let key = seq.to_string();
-        let entry: Entry = decode(value, &self.path, "events", &key)?;
-        serde_json::from_str(&entry.body).map_err(|e| StoreError::Record {
-            path: self.path.clone(),
-            table: "events".into(),
-            key,
-            fault: e.to_string(),
-        })
+        decode_event(&self.path, seq, value)
     }
+}
 
-    /// Walks the whole chain and names the first entry that is not as it was written.
-    ///
-    /// # Errors
-    /// What the disk reports. A broken chain is no error but part of the report.
-    pub fn verify_log(&self) -> Result<LogReport, StoreError> {
-        let doing = "read its log";
-        let (head_seq, head_hash) = self.head()?;
-        let read = self.read(doing)?;
-        let table = read.open_table(EVENTS).map_err(self.fail(doing))?;
-        let mut hash = GENESIS_HASH.to_owned();
-        let mut verified = 0;
-        let report = |verified, fault| {
-            Ok(LogReport {
-                verified,
-                first_fault: fault,
-            })
-        };
-        for row in table.iter().map_err(self.fail(doing))? {
-            let (seq, value) = row.map_err(self.fail(doing))?;
-            let seq = seq.value();
-            if seq > head_seq {
-                return report(verified, Some(LogFault::BeyondHead { seq }));
-            }
-            if seq != verified + 1 {
-                return report(verified, Some(LogFault::Deleted { seq: verified + 1 }));
-            }
-            let edited = LogFault::Edited { seq };
-            let key = seq.to_string();
-            let Ok(entry) = decode::<Entry>(value.value(), &self.path, "events", &key) else {
-                return report(verified, Some(edited));
-            };
-            hash = chain(&hash, &entry.body);
-            let says_its_number =
-                serde_json::from_str::<Event>(&entry.body).is_ok_and(|e| e.seq == seq);
-            if entry.hash != hash || !says_its_number {
-                return report(verified, Some(edited));
-            }
-            verified = seq;
-        }
-        if verified < head_seq {
-            let cut = LogFault::CutTail {
-                last: verified,
-                expected: head_seq,
-            };
-            return report(verified, Some(cut));
-        }
-        if hash != head_hash {
-            return report(
-                verified.saturating_sub(1),
-                Some(LogFault::Edited { seq: verified }),
-            );
-        }
-        report(verified, None)
-    }
+/// The event of an entry.
+pub(super) fn decode_event(path: &Path, seq: u64, value: &[u8]) -> Result<Event, StoreError> {
+    let key = seq.to_string();
+    let entry: Entry = decode(value, path, "events", &key)?;
+    serde_json::from_str(&entry.body).map_err(|e| StoreError::Record {
+        path: path.to_owned(),
+        table: "events".into(),
+        key,
+        fault: e.to_string(),
+    })
 }

@@ -4,7 +4,7 @@ use redb::TableDefinition;
 use sha2::{Digest, Sha256};
 
 use super::{Record, Row, StoreError, codec::encode};
-use invar_model::{Invariant, InvariantId, PlanId, Scope, Session, Signature};
+use invar_model::{Invariant, InvariantId, PlanId, Scope, Session, Signature, hex, visible};
 
 /// A table of rows: opaque keys, encoded values.
 pub(super) type RowTable = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -227,6 +227,71 @@ fn revision_key(id: InvariantId, revision: u32) -> Vec<u8> {
     let mut key = id.to_bytes().to_vec();
     key.extend(revision.to_be_bytes());
     key
+}
+
+/// A row in words, by its table and key.
+pub(super) fn words_for(table: &str, key: &[u8]) -> String {
+    let (past, kind) = match table.strip_prefix("past_") {
+        Some(kind) => (" that is over", kind),
+        None => ("", table),
+    };
+    let id = |at: usize| {
+        let bytes = key
+            .get(at..at + 16)
+            .and_then(|b| <[u8; 16]>::try_from(b).ok());
+        bytes.map_or_else(|| hex(key), |b| ulid::Ulid::from_bytes(b).to_string())
+    };
+    let number = |at: usize| {
+        let bytes = key
+            .get(at..at + 8)
+            .and_then(|b| <[u8; 8]>::try_from(b).ok());
+        bytes.map_or_else(|| hex(key), |b| u64::from_be_bytes(b).to_string())
+    };
+    let text = || visible(&String::from_utf8_lossy(key)).into_owned();
+    match kind {
+        "invariants" if past.is_empty() => format!("the invariant {}", id(0)),
+        "invariants" => format!("the invariant {} of plan {}{past}", id(16), id(0)),
+        "revisions" => {
+            let revision = key.get(16..20).and_then(|b| <[u8; 4]>::try_from(b).ok());
+            let revision = revision.map_or(0, u32::from_be_bytes);
+            format!("revision {revision} of invariant {}", id(0))
+        }
+        "plans" => format!("the plan {}{past}", id(0)),
+        "projects" => format!("the project {}", text()),
+        "actions" => format!("the action {}", text()),
+        "plans_of" => format!("the number of plans made from action {}", text()),
+        "journal" => format!("change {} that can be undone", number(0)),
+        "sessions" => {
+            let text = String::from_utf8_lossy(key);
+            let (agent, session) = text.split_once('\0').unwrap_or(("", &text));
+            format!("the session {} of {}", visible(session), visible(agent))
+        }
+        "strikes" => format!(
+            "a strike count of invariant {} in plan {}{past}",
+            id(16),
+            id(0)
+        ),
+        "violations" => format!("the violation {} of plan {}{past}", id(16), id(0)),
+        "assents" => format!("the question {} in plan {}{past}", id(16), id(0)),
+        "readings" => format!(
+            "how far a judge has read for invariant {} in plan {}{past}",
+            id(16),
+            id(0)
+        ),
+        "judged_actions" => format!("action {} of plan {} for a judge", number(16), id(0)),
+        "checks" => format!("the check {} of a judge", id(0)),
+        "day_costs" => format!("what the checks of {} cost", text()),
+        "decisions" => format!("the decision {} of plan {}", id(16), id(0)),
+        "enforcements" => format!(
+            "the enforcement record of invariant {} in decision {} of plan {}",
+            id(32),
+            id(16),
+            id(0)
+        ),
+        "sets" => format!("the set in force {}", text()),
+        "notable" => format!("the note that event {} is notable", number(0)),
+        _ => format!("the row {}", hex(key)),
+    }
 }
 
 /// Numbers order as they count.

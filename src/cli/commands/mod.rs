@@ -14,6 +14,7 @@ mod records;
 mod replay;
 mod serve;
 mod status;
+mod store;
 
 use clap::CommandFactory;
 use serde_json::json;
@@ -78,7 +79,8 @@ pub(super) fn dispatch(context: &mut Context, command: Command, output: &Output)
         Command::Strikes(filter) => records::strikes(context, filter.plan),
         Command::Conflicts(args) => conflicts::conflicts(context, args),
         Command::Decisions(arg) => records::decisions(context, arg.plan),
-        Command::Log(LogCommand::Verify) => records::log_verify(context),
+        Command::Log(LogCommand::Verify(args)) => store::verify(context, args),
+        Command::Store(command) => store::store(context, command),
         Command::Events(args) => serve::events(context, args, output),
         Command::Serve(args) => serve::serve(context, args),
         Command::Install(args) => install::run(context, &args, true),

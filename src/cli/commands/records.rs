@@ -1,4 +1,4 @@
-//! enforce, resolve, violations, strikes, decisions, log verify.
+//! enforce, resolve, violations, strikes, decisions.
 
 use serde_json::json;
 
@@ -6,15 +6,13 @@ use super::{
     super::{
         Context,
         args::{EnforceArgs, ResolveArgs},
-        exit,
         output::Done,
     },
     Outcome, plan_ref, table,
 };
 use crate::{
-    engine::requests::{Decisions, Enforce, LogVerify, Resolve, Strikes, Violations},
+    engine::requests::{Decisions, Enforce, Resolve, Strikes, Violations},
     model::{ViolationStatus, visible},
-    store::LogFault,
 };
 
 pub(super) fn enforce(context: &mut Context, args: EnforceArgs) -> Outcome {
@@ -134,32 +132,4 @@ pub(super) fn decisions(context: &mut Context, plan: String) -> Outcome {
         text.push_str("no decisions yet\n");
     }
     Ok(Done::new(text, json!({"decisions": nodes})))
-}
-
-pub(super) fn log_verify(context: &mut Context) -> Outcome {
-    let report = context.ask_saying("verifying the log", LogVerify {})?;
-    let text = match &report.first_fault {
-        None => format!("the log is whole: {} entries\n", report.verified),
-        Some(fault) => {
-            let what = match fault {
-                LogFault::Edited { seq } => format!("entry {seq} is not what was written"),
-                LogFault::Deleted { seq } => format!("entry {seq} is gone"),
-                LogFault::CutTail { last, expected } => {
-                    format!("the log ends at entry {last} and should end at {expected}")
-                }
-                LogFault::BeyondHead { seq } => {
-                    format!("entry {seq} stands behind the end of the log")
-                }
-            };
-            format!(
-                "the log is broken: {what}; {} entries before it are good\n",
-                report.verified
-            )
-        }
-    };
-    let mut done = Done::new(text, json!({"log": report}));
-    if report.first_fault.is_some() {
-        done.exit = exit::FAILED;
-    }
-    Ok(done)
 }

@@ -325,6 +325,9 @@ fn event_line(event: &Event) -> String {
             let word = if *success { "holds" } else { "blocked" };
             format!("plan {plan_id} {word}, {effective} in force")
         }
+        EventKind::LogArchived { first, last, file } => {
+            format!("entries {first} to {last} went to {file}")
+        }
         EventKind::StoreMigrated { from, to, .. } => {
             format!("the store went from schema {from} to {to}")
         }

@@ -147,7 +147,8 @@ impl Core {
             | Call::History(_)
             | Call::Decisions(_)
             | Call::Events(_)
-            | Call::LogVerify(_) => {
+            | Call::LogVerify(_)
+            | Call::MeasureStore(_) => {
                 let what = call.name();
                 let message = format!("{what:?} is not decided by the engine's core");
                 Err(EngineError::failed(message).hint("please report it").into())

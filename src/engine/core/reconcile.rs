@@ -268,7 +268,7 @@ impl Core {
     }
 }
 
-/// What tells a set in force from others: the first half of a SHA-256, in hex.
+/// Names a set in force by its content: the first half of a SHA-256, in hex.
 fn digest(set: &InForce) -> String {
     let mut hash = Sha256::new();
     for (id, holding) in set.each() {

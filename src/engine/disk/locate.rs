@@ -1,5 +1,6 @@
 //! Locating: every question about the disk that the decision on an attempt needs, asked once, on
-//! the thread of whoever asks. Nothing here knows an invariant.
+//! the thread of whoever asks. Nothing here knows an invariant, so that the same answer serves
+//! whatever is in force when the attempt is decided.
 
 use std::{
     fs,
@@ -18,7 +19,8 @@ use crate::{
     rules::shell::{self, Reading, Surroundings, Target},
 };
 
-/// How many files of a folder are looked at, when all of it may change.
+/// How many files of a folder are listed, when all of it may change. A guarded file beyond that is
+/// not found before the command runs; the look at the tree afterwards finds it.
 const MAX_BELOW: usize = 20_000;
 
 /// What locating needs besides the attempt: the person's home, and the folders that are scratch
@@ -74,7 +76,8 @@ impl Locator {
             .filter_map(|file| {
                 let below = file.strip_prefix(start).ok()?;
                 let meta = fs::symlink_metadata(&file).ok();
-                // A file with one name and no link on the way lies where the folder lies.
+                // A file with one name and no link on the way lies where the folder lies: joining
+                // the texts is enough, and much cheaper than to follow each path anew.
                 match meta.is_some_and(|m| m.is_file() && m.nlink() < 2) {
                     true => Some(joined(folder, below, root)),
                     false => Some(self.path(&file, &root.written, root)),
@@ -106,7 +109,7 @@ fn joined(folder: &FoundPath, below: &Path, root: &Root) -> FoundPath {
     }
 }
 
-/// A place where somebody stands in a project.
+/// Where an attempt is made: the project directory, and the directory that its paths start from.
 struct At<'a> {
     locator: &'a Locator,
     root: &'a Root,
@@ -138,6 +141,7 @@ impl At<'_> {
     fn line(&self, text: &str, language: Option<&str>) -> LocatedLine {
         let reading = self.read(text, language);
         let targets = reading.found.iter().map(|f| self.target(&f.target));
+        // The paths that a line names matter only where a part of it is not understood.
         let unknown = reading.unresolved.iter().any(|u| !u.hidden);
         let mentions = reading.mentions.iter().filter(|_| unknown);
         LocatedLine {

@@ -1,6 +1,11 @@
 //! Everything that is asked of a disk, on the threads of those who ask and never on the engine's:
 //! what a call is about is found out first ([`Disk::facts`]), then it is decided, and what the
 //! decision lacks is found out as it asks for it ([`Disk::supply`]).
+//!
+//! Several callers use it at once, under three kinds of lock, none of which is taken while another
+//! is held: that of the project files, held while they are read and what they say is sent to the
+//! engine; that of all trees, held to find one of them; that of one tree, held during a look at it.
+//! The engine's thread never waits for a look at a tree.
 
 pub mod locate;
 pub mod places;
@@ -40,7 +45,8 @@ pub(crate) use watch::{Changed, Watch};
 /// How long a hook waits for the first look at a large project; well inside its deadline.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
-/// How many files of a project are looked at for a witness.
+/// How many files of a project are listed for a witness. Beyond it a witness may be a path that is
+/// not there, and what is said of missing files may miss one.
 const MAX_FILES: usize = 50_000;
 
 /// The disk as an engine and those who ask it see it.
@@ -72,12 +78,19 @@ impl Disk {
         disk
     }
 
-    /// The process stays, so that trees are watched and not only looked at.
+    /// The trees of the projects at work, for tests of who waits for them.
+    #[cfg(test)]
+    pub(crate) fn trees(&self) -> &Trees {
+        &self.trees
+    }
+
+    /// Says that the process stays: trees are watched from then on, and not only looked at.
     pub(crate) fn stay(&self) {
         self.trees.stay();
     }
 
-    /// Works by another configuration from now on.
+    /// Uses another configuration from now on. Calls that are being located keep the one with which
+    /// they began.
     pub(crate) fn configure(&self, config: &Config) {
         let locator = Arc::new(Locator::new(&self.home, config));
         *self.locator.write().unwrap_or_else(PoisonError::into_inner) = locator;
@@ -94,15 +107,17 @@ impl Disk {
         self.files.know(roots);
     }
 
-    /// Somebody looks at the project files whenever one changes, so that a call needs to look at
-    /// its own only.
+    /// Sets whether a watcher looks at the project files whenever one changes: then a call needs to
+    /// look at its own only.
     pub(crate) fn is_watched(&self, watched: bool) {
         self.watched.store(watched, Ordering::Relaxed);
     }
 
-    /// Hands the project files that changed since they were read last to `take`, before anybody
-    /// else can look. `dir` is where a call comes from; without a watcher, and for `None`, all
-    /// known files are looked at.
+    /// Hands the project files that changed since they were read last to `take`. `dir` is where a
+    /// call comes from; without a watcher, and for `None`, all known files are looked at.
+    ///
+    /// The lock of the files is held until `take` returns. Otherwise a second caller could find
+    /// them unchanged, and be decided before the first one has passed on what they say.
     pub fn look_at_files<T>(
         &self,
         dir: Option<&Path>,
@@ -113,12 +128,14 @@ impl Disk {
             .look(dir.map(project_root).as_deref(), only, take)
     }
 
-    /// What the project files said was lost: all of them are read again.
+    /// Forgets what was read, after the state lost what the project files said: all of them are
+    /// read again.
     pub(crate) fn forget_files(&self) {
         self.files.forget();
     }
 
-    /// Whether anything is to be found out for a call before it is decided.
+    /// Whether anything is to be found out for a call before it is decided. The others go straight
+    /// to the engine.
     pub(crate) fn is_asked_by(&self, call: &Call) -> bool {
         !matches!(
             call,
@@ -126,10 +143,12 @@ impl Disk {
         )
     }
 
-    /// Finds out what a call is about.
+    /// Finds out what a call is about, as far as it is known beforehand what its decision needs.
+    /// What costs a walk and is seldom needed is left to [`Disk::supply`].
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy), when a command has to wait for the first look at a large project.
+    /// [`ErrorKind::Busy`](crate::ErrorKind::Busy), when a command has to wait for the first look
+    /// at a large project.
     pub fn facts(&self, call: &Call) -> Result<Facts, EngineError> {
         let Some(dir) = call.belongs_to().directory() else {
             return Ok(Facts::default());
@@ -180,7 +199,8 @@ impl Disk {
         facts.root = root_at(root);
         let (looks, attempt) = match &hook.what {
             HookEvent::SessionStart | HookEvent::Stopped { .. } => (true, None),
-            // Nobody says when its last command ended: that is now, at the latest.
+            // This agent does not report the end of a command: its next attempt is the moment to
+            // look at what the last one changed.
             HookEvent::Attempt(attempt) => (!hook.traits.tells_end, Some(attempt)),
             HookEvent::Ran(attempt) => (true, Some(attempt)),
             _ => (false, None),
@@ -191,6 +211,8 @@ impl Disk {
             && !located.as_ref().is_some_and(|l| l.only_reads());
         let ran = matches!(hook.what, HookEvent::Ran(_));
         facts.attempts = located.into_iter().collect();
+        // A command that was proven to read needs no look afterwards. One that may write must not
+        // start before there is a snapshot to compare with: its changes could not be found.
         if looks && (may_write || !ran) {
             self.look(root, facts);
         } else if may_write && self.trees.ensure(root, FIRST_LOOK) == Err(NotWatched::NotYet) {
@@ -199,7 +221,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Looks at a tree. One that is not watched is no error here: `plan check` says so.
+    /// Looks at a tree, once for each call, and adds what changed to the facts. One that is not
+    /// watched is no error here: `plan check` says so.
     fn look(&self, root: &Path, facts: &mut Facts) {
         if facts.changes.iter().any(|(of, _)| of.written == root) {
             return;
@@ -218,15 +241,17 @@ impl Disk {
         }
     }
 
-    /// Finds out what a decision on `call` lacked, and puts it to the facts.
+    /// Finds out what a decision on `call` lacked, and adds it to the facts.
     ///
     /// # Errors
-    /// A project file that cannot be written; [`ErrorKind::Busy`](crate::ErrorKind::Busy) as [`Disk::facts`].
+    /// A project file that cannot be written; [`ErrorKind::Busy`](crate::ErrorKind::Busy) as
+    /// [`Disk::facts`].
     pub fn supply(&self, need: Need, call: &Call, facts: &mut Facts) -> Result<(), EngineError> {
         match need {
             Need::Root(root) => {
                 if let Call::HookCall(hook) = call {
-                    // What changed elsewhere is for whoever works there.
+                    // The call was located in another directory than its session works in. What
+                    // changed there is for the sessions that work there.
                     self.give_back(std::mem::take(facts));
                     self.of_hook(hook, &root, facts)?;
                 }
@@ -239,7 +264,7 @@ impl Disk {
             }
             Need::Looks(roots) => {
                 for root in roots.iter().filter(|r| r.is_dir()) {
-                    // A gate looks at every file.
+                    // At the gate of apply every file is looked at, whatever the kernel reported.
                     let _ = self.trees.refresh_whole(root, FIRST_LOOK);
                     self.look(root, facts);
                 }
@@ -269,7 +294,8 @@ impl Disk {
         }
     }
 
-    /// Does what a decision calls for besides its records, before it is answered.
+    /// Does what a decision calls for besides its records, before it is answered: the tree watches
+    /// from now on what the set guards.
     pub(crate) fn perform(&self, effects: Effects) {
         let Some(compiled) = effects.guard else {
             return;
@@ -279,6 +305,8 @@ impl Disk {
             .set
             .guarded_texts()
             .filter_map(|(text, whole)| {
+                // Of a pattern with wildcards the folder that it begins in; what git ignores there
+                // counts as well.
                 let text = match whole {
                     true => text,
                     false => text.rsplit_once('/')?.0,

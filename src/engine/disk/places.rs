@@ -1,7 +1,10 @@
-//! Path truth: every place on disk that a written path can mean.
+//! Every place on disk that a written path can mean.
 //!
 //! A path is looked at as it is written, as the kernel would follow it, and as its cleaned form
-//! resolves; a change is allowed only when every one of them may change.
+//! resolves; a change is allowed only when every one of them may change. The three differ where a
+//! part of the path is a link: `link/../x` is `x` by its text, and beside the link's target for the
+//! kernel; and some tools clean a path before they open it. It is not known which of them the agent
+//! uses, so each must be allowed.
 
 use std::{
     collections::VecDeque,
@@ -45,7 +48,7 @@ impl Disk for OwnDisk {
     }
 }
 
-/// Looks at a project directory once.
+/// The spellings of a project directory: as it is written, and with all links followed.
 pub fn root_at(written: &Path) -> Root {
     let written = clean(written);
     let resolved = resolve(&written);
@@ -57,7 +60,9 @@ pub fn root_at(written: &Path) -> Root {
     }
 }
 
-/// Finds all places of `path`, written by an agent that stands in `cwd`.
+/// Finds all places of `path`, written by an agent whose working directory is `cwd`. `home` stands
+/// for a leading `~/`; what lies in a folder of `scratch` and not in the project is nobody's
+/// business.
 pub fn find(
     path: &Path,
     cwd: &Path,
@@ -65,6 +70,7 @@ pub fn find(
     home: Option<&Path>,
     scratch: &[PathBuf],
 ) -> FoundPath {
+    // The kernel follows the path with its `..`, so it is resolved before it is cleaned.
     let raw = through_process(&absolute(path, cwd, home), cwd);
     let cleaned = clean(&raw);
     let kernel = resolve(&raw);
@@ -82,7 +88,9 @@ pub fn find(
     };
     let canonical = place(kernel);
     let mut places = vec![canonical.clone()];
-    // A link above the project is another spelling of its root and no place of its own.
+    // A link above the project is another spelling of its root and no place of its own. Without
+    // this, a project that is reached through a link would have each of its files outside, too,
+    // and `no_edits_outside` would forbid all of them.
     let written = place(cleaned.clone());
     let spells_root = written.relative.is_none() && canonical.relative.is_some() && {
         let above = |p: &Path| p.ancestors().any(|a| resolve(a) == root.resolved);
@@ -98,12 +106,14 @@ pub fn find(
             places.push(candidate);
         }
     }
+    // A write to one name of a file changes the file under all of its names.
     for other in same_file(&canonical.absolute, root) {
         let other = place(other);
         if !places.contains(&other) {
             places.push(other);
         }
     }
+    // Shown as it was written where that lies inside, so that a person recognises it.
     let is_root = cleaned == root.written || canonical.absolute == root.resolved;
     let shown = match is_root {
         true => ".".to_owned(),
@@ -122,7 +132,8 @@ pub fn find(
     }
 }
 
-/// `/proc/self/cwd` and its kind mean the agent's process and not this one.
+/// `/proc/self/cwd` and its kind lead through a process: the one that will open the path, which
+/// runs in `cwd`, and not this one. They are undone by their text, before the kernel is asked.
 fn through_process(path: &Path, cwd: &Path) -> PathBuf {
     let mut parts = path.components().skip(1);
     let mut next = || parts.next().and_then(|p| p.as_os_str().to_str());
@@ -140,7 +151,8 @@ fn through_process(path: &Path, cwd: &Path) -> PathBuf {
     }
 }
 
-/// How many files are looked at in search of another name of one file.
+/// How many files are looked at in search of another name of one file. There is no index of names
+/// by file, so the search is a walk of the project; a name beyond that is not found.
 const MAX_NAMES: usize = 50_000;
 
 /// The other names in the project of a file that has several: a write to one changes all.
@@ -148,6 +160,7 @@ fn same_file(path: &Path, root: &Root) -> Vec<PathBuf> {
     let Ok(meta) = fs::symlink_metadata(path) else {
         return Vec::new();
     };
+    // Nearly all files have one name, and cost no walk.
     if !meta.is_file() || meta.nlink() < 2 {
         return Vec::new();
     }
@@ -160,7 +173,8 @@ fn same_file(path: &Path, root: &Root) -> Vec<PathBuf> {
         .collect()
 }
 
-/// How many files of a project patterns match, and how many there are; as many as are looked at.
+/// How many files of a project the patterns match, and how many there are, both of at most 50,000
+/// files that git does not ignore. Patterns that do not compile match none of none.
 pub fn count(root: &Path, patterns: &[String], home: Option<&Path>) -> (usize, usize) {
     let root = root_at(root);
     let check = crate::model::LetterCheck::NoEditsOutside(patterns.to_vec());
@@ -187,7 +201,8 @@ pub fn count(root: &Path, patterns: &[String], home: Option<&Path>) -> (usize, u
     (hits, total)
 }
 
-/// The files below a folder that git would not ignore, hidden ones too, at most `limit`.
+/// The files below a folder that git would not ignore, hidden ones too, at most `limit`. Links are
+/// listed and not followed. Walked as it is asked for.
 pub fn files_below(folder: &Path, limit: usize) -> impl Iterator<Item = PathBuf> {
     let mut walk = ignore::WalkBuilder::new(folder);
     walk.hidden(false)
@@ -200,11 +215,13 @@ pub fn files_below(folder: &Path, limit: usize) -> impl Iterator<Item = PathBuf>
         .take(limit)
 }
 
-/// How many links are followed before a path counts as a loop, as in the kernel.
+/// How many links are followed before a path counts as a loop; the kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
 /// Follows all links of an absolute path as the kernel would, `..` after a link too. What does
-/// not exist yet stays as written; a loop of links stays where it was found.
+/// not exist yet stays as written; a loop of links stays where it was found. The standard
+/// library's way fails for a path that does not exist, and a file that is to be made must be
+/// placed as well.
 pub fn resolve(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     let mut left: VecDeque<OsString> = parts(path).collect();
@@ -224,6 +241,7 @@ pub fn resolve(path: &Path) -> PathBuf {
         };
         links += 1;
         out.pop();
+        // The parts of the target come before what is left, since they may be links themselves.
         if target.is_absolute() {
             out = PathBuf::from("/");
         }
@@ -234,6 +252,7 @@ pub fn resolve(path: &Path) -> PathBuf {
     out
 }
 
+/// The named parts of a path and its `..`, in order.
 fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
     path.components().filter_map(|c| match c {
         Component::Normal(part) => Some(part.to_owned()),
@@ -243,7 +262,8 @@ fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
 }
 
 /// Whether the file system under `folder` takes `A` and `a` for the same name: the folder is
-/// looked up with the case of its own name turned.
+/// looked up with the case of its own name turned. Nothing is written to find out; a name without
+/// letters says nothing, and counts as no.
 fn folds_case(folder: &Path) -> bool {
     let Some(name) = folder.file_name().and_then(|n| n.to_str()) else {
         return false;

@@ -6,7 +6,10 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
@@ -21,21 +24,28 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct ProjectFiles {
     seen: Mutex<HashMap<PathBuf, Seen>>,
+    /// All files count as not read at the next look.
+    forgotten: AtomicBool,
 }
 
+/// What is known of the file of one directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Seen {
+    /// The directory is there.
     there: bool,
+    /// `None`: there is no file.
     stamp: Option<Stamp>,
     /// It was looked at; a directory is known before.
     looked: bool,
+    /// The file had invariants.
     filled: bool,
 }
 
 impl ProjectFiles {
     /// Looks at the file of `root`, and unless `only` that one is wanted, at those of all
     /// directories that are known. What has changed is handed to `take` before anybody else can
-    /// look, so that nobody who looks later is decided earlier.
+    /// look, so that nobody who looks later is decided earlier. `take` may call
+    /// [`ProjectFiles::forget`], and nothing else of this.
     pub fn look<T>(
         &self,
         root: Option<&Path>,
@@ -43,6 +53,9 @@ impl ProjectFiles {
         take: impl FnOnce(Vec<FileReading>) -> T,
     ) -> T {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.forgotten.swap(false, Ordering::Relaxed) {
+            seen.values_mut().for_each(|s| *s = Seen::default());
+        }
         if let Some(root) = root.filter(|r| !seen.contains_key(*r)) {
             seen.insert(root.to_owned(), Seen::default());
         }
@@ -63,10 +76,10 @@ impl ProjectFiles {
         }
     }
 
-    /// All files count as not read, after what they said was lost.
+    /// All files count as not read, after what they said was lost. It takes no lock: what a look
+    /// hands on can be lost while the look still holds it.
     pub fn forget(&self) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.values_mut().for_each(|s| *s = Seen::default());
+        self.forgotten.store(true, Ordering::Relaxed);
     }
 
     /// Writes a change into a file; how the file reads then.
@@ -124,7 +137,7 @@ fn reading(root: &Path) -> FileReading {
     }
 }
 
-/// Where the file of a project directory lies, and its stamp; `None` when there is none.
+/// The stamp of the file of a project directory; `None` when there is none.
 fn stamp(root: &Path) -> Option<Stamp> {
     let meta = fs::metadata(root.join(NAME)).ok()?;
     Some((meta.mtime(), meta.mtime_nsec(), meta.size(), meta.ino()))
@@ -144,7 +157,11 @@ fn read(root: &Path) -> Result<ProjectFile, String> {
     parse(&text).map_err(|fault| format!("{}, {fault}", path.display()))
 }
 
-/// Writes a change into the file. Everything else stays as it stands.
+/// Writes a change into the file: `before` becomes `after`; `None` for an entry that is added or
+/// removed. Everything else stays as it stands, comments too.
+///
+/// # Errors
+/// The file cannot be read or written, or has no such entry any more. Nothing is changed then.
 fn change(root: &Path, before: Option<&Entry>, after: Option<&Entry>) -> Result<(), EngineError> {
     let path = root.join(NAME);
     let fail = |what: String| {
@@ -181,7 +198,7 @@ fn change(root: &Path, before: Option<&Entry>, after: Option<&Entry>) -> Result<
             }
         }
     }
-    // Whole or not at all, and with the file's own permissions.
+    // Whole or not at all, and with the file's own permissions: a reader never meets half a file.
     let fresh = root.join(".invar.toml.new");
     fs::write(&fresh, document.to_string())
         .and_then(|()| fs::set_permissions(&fresh, fs::metadata(&path)?.permissions()))
@@ -272,6 +289,21 @@ checkpoint = { each_n_iterations = 5 }
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(NAME), text).unwrap();
         dir
+    }
+
+    #[test]
+    fn what_is_lost_while_it_is_handed_on_is_read_again() {
+        let dir = folder(FILE);
+        let files = ProjectFiles::default();
+        // As an engine on the same thread does, when it cannot record what the file says.
+        let lost = files.look(Some(dir.path()), true, |readings| {
+            files.forget();
+            readings
+        });
+        let again = files.look(Some(dir.path()), true, |readings| readings);
+        assert_eq!((lost.len(), &again), (1, &lost));
+        let once_more = files.look(Some(dir.path()), true, |readings| readings);
+        assert_eq!(once_more, []);
     }
 
     fn after(before: Option<usize>, change_to: impl Fn(&mut Entry) -> bool) -> String {

@@ -45,7 +45,7 @@ impl Watch {
                     what.dedup();
                     what.into_iter().for_each(&changed);
                 }
-                // One that could not be told apart counts as each.
+                // It is not known what an error is about, so it counts as both.
                 Err(_) => {
                     changed(Changed::ProjectFile);
                     changed(Changed::Configuration);

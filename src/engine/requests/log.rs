@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::store::LogHead;
+
 /// The events after number `since`, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events {
@@ -10,6 +12,15 @@ pub struct Events {
     pub limit: usize,
 }
 
-/// Whether the log is as it was written. A broken log is a reply, not an error.
+/// Whether the log is as it was written, and the tables hold what follows from it. A broken log
+/// is a reply, not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LogVerify {}
+pub struct LogVerify {
+    /// A head of the log that was kept elsewhere: the log has to go back to it.
+    #[serde(default)]
+    pub against: Option<LogHead>,
+}
+
+/// What lies in the store, and how much.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasureStore {}

@@ -25,10 +25,10 @@ use crate::{
         Assent, AssentId, Breach, Event, Invariant, Plan, Project, ReconciliationResult, Strike,
         Violation,
     },
-    store::LogReport,
+    store::{LogReport, StoreSize},
 };
 
-pub use assents::{Answer, AssentAnswer, Assents, AssentsDelegated, StillWaiting};
+pub use assents::{AssentAnswer, Assents, AssentsDelegated, Ruling, StillWaiting};
 pub use checks::{
     Asked, Check, CheckPath, Checked, Explain, ExplainWhat, Explained, Findings, FindingsReport,
     Offence, ReadEffect, Replay,
@@ -38,7 +38,7 @@ pub use invariants::{
     Add, Added, Edit, Effective, EffectiveOf, EffectiveSet, History, Import, ImportItem, Imported,
     List, Redo, Remove, Resolved, Restore, Show, Undo, Unresolved,
 };
-pub use log::{Events, LogVerify};
+pub use log::{Events, LogVerify, MeasureStore};
 pub use plans::{
     PlanCancel, PlanList, PlanMade, PlanRef, PlanResume, PlanShow, PlanTransition, PlanUse,
 };
@@ -269,6 +269,7 @@ requests! {
 
     Events = "events" -> Vec<Event>, Anyone, May, |_r| Belongs::Store;
     LogVerify = "log_verify" -> LogReport, Anyone, May, |_r| Belongs::Store;
+    MeasureStore = "measure_store" -> StoreSize, Anyone, May, |_r| Belongs::Store;
 
     HookCall = "hook" -> HookReply, Hooks, May, |r| Belongs::Directory(&r.project_dir);
 }

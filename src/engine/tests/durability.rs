@@ -15,8 +15,8 @@ use crate::{
         Violation, ViolationId,
     },
     requests::{
-        ActionAdd, ActionRemove, Answer, AssentAnswer, Edit, Enforce, Events, Ping, PlanCancel,
-        PlanList, PlanResume, ProjectBind, Redo, Remove, Resolve, Restore, TakeSnapshot, Undo,
+        ActionAdd, ActionRemove, AssentAnswer, Edit, Enforce, Events, Ping, PlanCancel, PlanList,
+        PlanResume, ProjectBind, Redo, Remove, Resolve, Restore, Ruling, TakeSnapshot, Undo,
     },
     state::State,
 };
@@ -49,6 +49,7 @@ impl World {
             let answer = loop {
                 match outcome {
                     Outcome::Done(answer, _) => break answer,
+                    Outcome::Aside(read) => break (read.0)(),
                     Outcome::Needs(need) => {
                         disk.supply(need, &ask.call, Arc::make_mut(&mut ask.facts))
                             .unwrap();
@@ -464,8 +465,8 @@ impl Op {
                     id: id.map_or("none".to_owned(), ToString::to_string),
                     by: "me".into(),
                     answer: match yes {
-                        true => Answer::Approve { for_plan: false },
-                        false => Answer::Refuse {
+                        true => Ruling::Approve { for_plan: false },
+                        false => Ruling::Refuse {
                             reason: "no".into(),
                         },
                     },
@@ -578,6 +579,10 @@ proptest! {
             let own = Form::of(engine.core().state());
             prop_assert_eq!(&Form::of(&folded), &own, "the events say what the engine has");
             prop_assert_eq!(&Form::of(&loaded), &own, "the store has what the engine has");
+            let mut whole = State::whole();
+            let view = engine.store().view().unwrap();
+            let report = view.verify(|event| whole.apply(event), None).unwrap();
+            prop_assert!(report.is_whole(), "the events say every row: {report:?}");
         }
     }
 }

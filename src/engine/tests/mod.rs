@@ -8,6 +8,7 @@ mod invariants;
 mod parts;
 mod past;
 mod plans;
+mod proof;
 mod serving;
 mod socket;
 mod trees;

@@ -239,7 +239,7 @@ fn an_invariant_that_cannot_be_read_blocks_and_is_named() {
     let rule = w.add_plain(Scope::Global, "All API changes need tests");
     let plan = w.use_plan("local/work").id;
     w.engine = None;
-    crate::store::damage_invariant(&w.locations.store, rule.id).unwrap();
+    crate::store::testing::damage_invariant(&w.locations.store, rule.id).unwrap();
     w.restart();
     let error = w.transition(plan, Transition::StartStrategize).unwrap_err();
     let ErrorKind::InvariantLoad { faults } = &error.kind else {
@@ -380,7 +380,7 @@ fn the_log_tells_the_whole_story_and_verifies() {
     let mut w = World::new();
     let plan = w.use_plan("local/work").id;
     w.transition(plan, Transition::StartStrategize).unwrap();
-    let report = w.ask(LogVerify {}).unwrap();
+    let report = w.ask(LogVerify { against: None }).unwrap();
     assert_eq!(report.first_fault, None);
     let events = w
         .ask(Events {

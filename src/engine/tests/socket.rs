@@ -69,7 +69,7 @@ fn a_connection_is_worked_on_and_answered_in_its_order() {
         }
     }
     let last = 2 * sessions + 1;
-    lines.push_str(&line(last, LogVerify {}));
+    lines.push_str(&line(last, LogVerify { against: None }));
     stream.write_all(lines.as_bytes()).unwrap();
     let ids = answered(&stream, last as usize);
     assert_eq!(ids, (1..=last).collect::<Vec<u64>>());
@@ -274,7 +274,7 @@ fn a_hook_that_waits_is_told_only_of_its_own_questions() {
     w.ask(AssentAnswer {
         id: first[0].to_string(),
         by: "ann".into(),
-        answer: Answer::Approve { for_plan: false },
+        answer: Ruling::Approve { for_plan: false },
     })
     .unwrap();
     let ids = [first, second.clone()].concat();

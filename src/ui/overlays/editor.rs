@@ -178,7 +178,7 @@ fn draw_area(
     text.set_cursor_line_style(theme.text);
     // The cursor of the field that does not have the keys is not drawn.
     text.set_cursor_style(if focused { theme.selected } else { theme.text });
-    // A margin tells the field from what stands around it.
+    // A margin sets the field apart from what stands around it.
     let bar = if focused { theme.accent } else { theme.border };
     for y in area.y..area.bottom() {
         put(buf, area.x, y, 1, theme.glyphs.borders.vertical_left, bar);

@@ -1,13 +1,18 @@
 //! The tree check: what really changed in a project, whoever changed it and however.
 //!
-//! A snapshot is taken when a run starts and looked at again after each command that may have
-//! written. Walks happen on the thread that asks, beside the engine's loop.
+//! A snapshot is taken when a run starts and compared with the disk again after each command that
+//! may have written. Walks happen on the thread that asks, beside the engine's loop.
+//!
+//! Two locks: the map of trees is locked to find a tree, and never while a tree is looked at; each
+//! tree is locked during its look. So a walk of a large project holds up only those who ask about
+//! the same project, who would have to wait for its outcome anyway.
 
 #[cfg(target_os = "linux")]
 mod alarm;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_alarm.rs"]
 mod alarm;
+mod files;
 mod restore;
 mod snapshot;
 
@@ -17,7 +22,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -53,10 +58,13 @@ pub enum NotWatched {
 #[derive(Debug)]
 pub struct Trees {
     config: RwLock<TreeConfig>,
+    /// Counts the configurations; see [`Trees::configure`].
+    generation: AtomicU64,
     /// Where snapshots outlive the process.
     folder: PathBuf,
     trees: Mutex<HashMap<PathBuf, Arc<Tree>>>,
-    /// The process stays: watching folders costs more than one look, and less than many.
+    /// The process stays, so that folders are watched: that costs more than one look, and less
+    /// than many. A hook without an engine ends after one.
     stays: AtomicBool,
 }
 
@@ -64,24 +72,30 @@ pub struct Trees {
 struct Tree {
     root: PathBuf,
     inner: Mutex<Inner>,
+    /// Wakes those who wait for the first snapshot.
     built: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// The baseline: what the files were at the last look.
     snapshot: Option<Snapshot>,
     alarm: Option<Alarm>,
+    /// A thread is taking the first snapshot; there is never a second one.
     building: bool,
-    /// Found and not yet taken.
+    /// Found and not yet taken. The snapshot has taken them in already, so that they must not be
+    /// lost: no later look finds them again.
     changes: Vec<FileChange>,
     /// What `untouched` invariants name, relative to the root.
     named: BTreeSet<PathBuf>,
-    /// Differs from what lies on disk.
+    /// The snapshot differs from its file.
     dirty: bool,
     /// When it was found that there are too many files; it is tried again after a while.
     too_many_at: Option<Instant>,
-    /// What was guarded last.
+    /// The digest of the set that `guard` was asked for last.
     guarded: Option<String>,
+    /// The configuration that the two above were found under.
+    generation: u64,
 }
 
 impl Inner {
@@ -106,26 +120,46 @@ impl Trees {
     pub fn new(locations: &Locations, config: &TreeConfig) -> Self {
         Self {
             config: RwLock::new(config.clone()),
+            generation: AtomicU64::new(0),
             folder: locations.trees(),
             trees: Mutex::default(),
             stays: AtomicBool::new(false),
         }
     }
 
-    /// The process stays, so that trees are watched and not only looked at.
+    /// Keeps a tree from being looked at while `run` runs, as a look at it would.
+    #[cfg(test)]
+    pub(crate) fn hold<T>(&self, root: &Path, run: impl FnOnce() -> T) -> T {
+        let tree = self.tree(root).unwrap();
+        let _held = lock(&tree.inner);
+        run()
+    }
+
+    /// Says that the process stays: trees are watched from then on, and not only looked at.
     pub fn stay(&self) {
         self.stays.store(true, Ordering::Relaxed);
     }
 
-    /// Works by other settings from now on.
+    /// Uses other settings from now on. A greater limit, or copies that are wanted now, count at
+    /// the next call about a tree.
+    ///
+    /// The engine's thread calls this, so it takes no lock of a tree: those are held during looks.
+    /// Trees notice by the generation that the settings are others.
     pub fn configure(&self, config: &TreeConfig) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
-        // A greater limit, or copies that are wanted now, count at once.
-        for tree in lock(&self.trees).values() {
-            let mut inner = lock(&tree.inner);
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Locks a tree. What was concluded under other settings is forgotten first.
+    fn open<'a>(&self, tree: &'a Tree) -> MutexGuard<'a, Inner> {
+        let mut inner = lock(&tree.inner);
+        let generation = self.generation.load(Ordering::Acquire);
+        if inner.generation != generation {
+            inner.generation = generation;
             inner.too_many_at = None;
             inner.guarded = None;
         }
+        inner
     }
 
     fn config(&self) -> TreeConfig {
@@ -133,14 +167,15 @@ impl Trees {
         config.clone()
     }
 
-    /// Makes sure that there is a snapshot, waiting for it at most `wait`.
+    /// Makes sure that there is a snapshot, waiting for it at most `wait`. It is taken on a thread
+    /// of its own, which goes on when the wait is over: the next call finds it.
     ///
     /// # Errors
     /// [`NotWatched`], when there is none.
     pub fn ensure(self: &Arc<Self>, root: &Path, wait: Duration) -> Result<(), NotWatched> {
         let tree = self.tree(root)?;
         let until = Instant::now() + wait;
-        let mut inner = lock(&tree.inner);
+        let mut inner = self.open(&tree);
         if inner.is_due(TRY_AGAIN) {
             inner.building = true;
             inner.too_many_at = None;
@@ -210,7 +245,8 @@ impl Trees {
         };
         let mut only = alarm.as_mut().and_then(Alarm::drain);
         if only.is_none() {
-            // Watched first and looked at then, so that nothing falls in between.
+            // Watched first and looked at then: what happens in between is found by the look or
+            // reported, and perhaps both. The other way round it would be neither.
             *alarm = match self.stays.load(Ordering::Relaxed) {
                 true => Alarm::over(&tree.root, snapshot.folders()),
                 false => None,
@@ -242,6 +278,7 @@ impl Trees {
                 inner.changes.extend(changes);
                 Ok(())
             }
+            // The snapshot is half of the old and half of the new.
             Err(TooMany) => {
                 inner.snapshot = None;
                 inner.alarm = None;
@@ -251,7 +288,8 @@ impl Trees {
         }
     }
 
-    /// Takes back what was taken, when nobody could record it.
+    /// Takes back what was taken, when nobody could record it: the next [`take`](Self::take) gives
+    /// it again.
     pub fn give_back(&self, root: &Path, changes: Vec<FileChange>) {
         if let Ok(tree) = self.tree(root) {
             let mut inner = lock(&tree.inner);
@@ -260,7 +298,8 @@ impl Trees {
         }
     }
 
-    /// What changed since the last time, oldest look first.
+    /// What the looks since the last time found, oldest look first. Whoever takes it records it,
+    /// or gives it back.
     pub fn take(&self, root: &Path) -> Vec<FileChange> {
         match self.tree(root) {
             Ok(tree) => std::mem::take(&mut lock(&tree.inner).changes),
@@ -279,7 +318,7 @@ impl Trees {
         is_guarded: &dyn Fn(&Path) -> bool,
     ) {
         let Ok(tree) = self.tree(root) else { return };
-        let mut inner = lock(&tree.inner);
+        let mut inner = self.open(&tree);
         if inner.guarded.as_deref() == Some(set) {
             return;
         }
@@ -289,7 +328,7 @@ impl Trees {
             inner.named.extend(named);
             let named = inner.named.clone();
             if let Some(snapshot) = &mut inner.snapshot {
-                // Above the limit the next look says so.
+                // Above the limit the next look reports it.
                 let _ = snapshot.name(&tree.root, &named, self.config().max_files);
                 inner.dirty = true;
             }
@@ -301,7 +340,8 @@ impl Trees {
         }
     }
 
-    /// Puts a file back as it was, never through a link.
+    /// Puts a file back as it was, never through a link, and makes that the baseline: the next look
+    /// finds no change. `path` is relative to `root`; `hash` names the content.
     ///
     /// # Errors
     /// [`RestoreError`]: no copy, a link on the way, or what the disk reports.
@@ -332,6 +372,10 @@ impl Trees {
         self.folder.join("copies")
     }
 
+    /// The tree of a project directory, made when there is none.
+    ///
+    /// # Errors
+    /// [`NotWatched::Off`].
     fn tree(&self, root: &Path) -> Result<Arc<Tree>, NotWatched> {
         if !self.config().check {
             return Err(NotWatched::Off);
@@ -347,6 +391,9 @@ impl Trees {
         Ok(Arc::clone(tree))
     }
 
+    /// Takes the first snapshot of a tree: the one that an earlier process left, else a new one.
+    /// Changes since an earlier one are found by the next look. The tree is not locked during the
+    /// walk, so that those who wait can give up in time.
     fn build(&self, tree: &Tree) {
         let named = lock(&tree.inner).named.clone();
         let limit = self.config().max_files;
@@ -357,6 +404,7 @@ impl Trees {
         };
         let mut inner = lock(&tree.inner);
         match found {
+            // More may have been named during the walk.
             Ok((mut snapshot, fresh)) => match snapshot.name(&tree.root, &inner.named, limit) {
                 Ok(()) => {
                     inner.snapshot = Some(snapshot);
@@ -373,6 +421,7 @@ impl Trees {
         tree.built.notify_all();
     }
 
+    /// The file of a tree's snapshot, named by the path of its root.
     fn file(&self, root: &Path) -> PathBuf {
         let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
         let name: String = hex(&hash[..12]);
@@ -381,7 +430,8 @@ impl Trees {
 
     fn load(&self, root: &Path) -> Option<Snapshot> {
         let bytes = fs::read(self.file(root)).ok()?;
-        // One of another version, or a torn one, is taken anew.
+        // A version mismatch, or a truncated file: rebuild. What changed meanwhile is then not
+        // found, as in a project that is new.
         postcard::from_bytes(&bytes).ok()
     }
 
@@ -398,7 +448,8 @@ impl Trees {
         }
     }
 
-    /// Writes the snapshots whose changes have been taken.
+    /// Writes the snapshots to their files. One with changes that nobody has taken is left out: the
+    /// older file makes the next process find them again.
     pub fn save_all(&self) {
         let trees: Vec<Arc<Tree>> = lock(&self.trees).values().cloned().collect();
         for tree in trees {
@@ -428,4 +479,44 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut file, bytes)?;
     file.persist(path)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_settings_count_at_once_and_wait_for_no_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("w");
+        fs::create_dir(&root).unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(root.join(name), "x").unwrap();
+        }
+        let at = |name: &str| dir.path().join(name);
+        let locations = Locations {
+            store: at("invar.redb"),
+            config: at("config.toml"),
+            logs: at("logs"),
+            socket: at("socket"),
+            home: at("home"),
+        };
+        let small = TreeConfig {
+            max_files: 1,
+            ..TreeConfig::default()
+        };
+        let trees = Arc::new(Trees::new(&locations, &small));
+        let long = Duration::from_secs(60);
+        let too_many = NotWatched::TooMany { limit: 1 };
+        assert_eq!(trees.ensure(&root, long), Err(too_many));
+
+        // As during a look, which holds the tree.
+        let tree = trees.tree(&root).unwrap();
+        let held = lock(&tree.inner);
+        trees.configure(&TreeConfig::default());
+        drop(held);
+
+        assert_eq!(trees.ensure(&root, long), Ok(()));
+        assert_eq!(trees.watched(&root), Some(3));
+    }
 }

@@ -7,31 +7,34 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{
-    snapshot::{Snapshot, open},
-    write_private,
-};
+use super::{files::open, snapshot::Snapshot, write_private};
 use crate::{facts::Hash, model::hex};
 
-/// Larger files are not copied.
+/// Larger files are not copied, in bytes: copies are made while a session starts.
 const MAX_COPY: u64 = 16 << 20;
 
 /// Why a file was not put back.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
+    /// None was kept, or the path is none inside the project.
     #[error("there is no copy of it; put it back by hand")]
     NoCopy,
+    /// A folder on the way to the file is a link now, or a file.
     #[error("{} is a link on the way to it; look where it leads, and put the file back by hand", .0.display())]
     Link(PathBuf),
+    /// What the disk reports.
     #[error("it could not be written ({0}); put it back by hand")]
     Io(#[from] io::Error),
 }
 
+/// Where the copy of a content lies. Named by its hash, so that equal files have one copy, and an
+/// older content stays while a newer one is copied.
 fn copy_of(copies: &Path, hash: &Hash) -> PathBuf {
     copies.join(hex(hash))
 }
 
-/// Copies the guarded files of a snapshot that have no copy yet.
+/// Copies the guarded files of a snapshot that have no copy yet. `is_guarded` is asked with paths
+/// relative to `root`. A file that cannot be copied is left out, and logged.
 pub(super) fn keep(
     copies: &Path,
     root: &Path,
@@ -49,6 +52,7 @@ pub(super) fn keep(
             if !meta.is_file() || meta.len() > MAX_COPY {
                 return Ok(());
             }
+            // The first byte of a copy says whether the file is executable.
             let mut bytes = vec![u8::from(meta.permissions().mode() & 0o111 != 0)];
             file.take(MAX_COPY).read_to_end(&mut bytes)?;
             write_private(&copy, &bytes)
@@ -59,7 +63,14 @@ pub(super) fn keep(
     }
 }
 
-/// Puts the file at `path` back from its copy.
+/// Puts the file at `path` (relative to `root`) back from its copy.
+///
+/// An agent could put a link in the place of a folder, so that a file is written wherever it wants.
+/// So each folder on the way is looked at, and the file arrives by a rename, which replaces a link
+/// of its name and does not follow it.
+///
+/// # Errors
+/// [`RestoreError`].
 pub(super) fn put_back(
     copies: &Path,
     root: &Path,

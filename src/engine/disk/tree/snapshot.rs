@@ -1,63 +1,36 @@
-//! A content snapshot of a project's files, and what has changed since. Only files whose stamp
-//! moved are read again; the stamp holds the change time, which no program can set back.
+//! A content snapshot of a project's files, and what has changed since.
+//!
+//! Only files whose stamp differs are read again, so that a look at an unchanged project costs one
+//! `stat` for each file and folder. That is safe since the stamp holds the change time, which no
+//! program can set back. It has one gap, the tick of the file system's clock: see [`TICK_NANOS`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fs,
-    io::{self, Read},
-    os::unix::{
-        ffi::OsStrExt,
-        fs::{MetadataExt, OpenOptionsExt},
-    },
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Mutex,
 };
 
-use ignore::{DirEntry, WalkBuilder, WalkState};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use super::files::{File, Found, Stamp, find, list, read_file};
 use crate::facts::{FileChange, Hash};
 
-/// A change within this time of a look may carry the same stamp as the look; such files are
-/// read again the next time. File systems keep time in ticks.
+/// File systems keep time in ticks. Two changes within one tick have the same stamp, so a file that
+/// changed less than this before a look may change again unseen. Such files are read again at the
+/// next look whatever their stamp says. In nanoseconds, and longer than the ticks of all usual
+/// kernels.
 const TICK_NANOS: i64 = 40_000_000;
 
 /// Hooks of git run by themselves: a file that an agent leaves there is an edit.
 const HOOKS: &str = ".git/hooks";
 
-/// What the file system says about a file without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
-    len: u64,
-    mode: u32,
-    inode: u64,
-    modified: i64,
-    changed: i64,
-}
-
-impl Stamp {
-    fn of(meta: &fs::Metadata) -> Self {
-        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
-        Self {
-            len: meta.len(),
-            mode: meta.mode(),
-            inode: meta.ino(),
-            modified: nanos(meta.mtime(), meta.mtime_nsec()),
-            changed: nanos(meta.ctime(), meta.ctime_nsec()),
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct File {
-    stamp: Stamp,
-    hash: Hash,
-}
-
+/// A folder as it was at the last look.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Folder {
+    /// `None`: its list is not known to be complete, and is read at the next look.
     stamp: Option<Stamp>,
     /// Everything in it counts, what git ignores too.
     forced: bool,
@@ -121,7 +94,7 @@ impl Snapshot {
         folder.files.get(path.file_name()?).map(|f| f.hash)
     }
 
-    /// Takes a file in as it is now.
+    /// Makes a file as it is now its baseline: the next look reports no change of it.
     pub fn accept(&mut self, root: &Path, path: &Path) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return;
@@ -131,6 +104,7 @@ impl Snapshot {
             Some(file) => folder.files.insert(name.to_owned(), file),
             None => folder.files.remove(name),
         };
+        // The folder's own stamp changed with it, and is not known here.
         folder.stamp = None;
     }
 
@@ -156,6 +130,7 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Puts a file in; with `keep`, only when it is not known yet.
     fn put(&mut self, path: &Path, file: File, keep: bool) {
         if let (Some(parent), Some(name)) = (path.parent(), path.file_name()) {
             let folder = self.folders.entry(parent.to_owned()).or_default();
@@ -193,10 +168,10 @@ impl Snapshot {
         }
     }
 
-    /// Looks again at everything, takes it in as it is now, and returns what changed.
+    /// Looks again at everything, makes the current tree the baseline, and returns what changed.
     ///
     /// # Errors
-    /// [`TooMany`] above `limit` files; nothing is taken in then.
+    /// [`TooMany`] above `limit` files; the snapshot is of no use then, and must be taken anew.
     pub fn refresh(&mut self, root: &Path, limit: usize) -> Result<Vec<FileChange>, TooMany> {
         self.refresh_in(root, limit, None).map(|l| l.changes)
     }
@@ -206,16 +181,17 @@ impl Snapshot {
         self.folders.keys()
     }
 
-    /// Looks again at the folders `only`, or at all; takes everything in as it is now.
+    /// Looks again at the folders `only`, or at all, and makes the current tree the baseline there.
     ///
     /// # Errors
-    /// [`TooMany`] above `limit` files; nothing is taken in then.
+    /// [`TooMany`] above `limit` files; the snapshot is of no use then, and must be taken anew.
     pub(super) fn refresh_in(
         &mut self,
         root: &Path,
         limit: usize,
         only: Option<&BTreeSet<PathBuf>>,
     ) -> Result<Looked, TooMany> {
+        // Read before the first file: what changes during the look counts as unsure next time.
         let since = self.taken;
         let taken = now();
         let (looked, linked) = look(root, &self.folders, since, only);
@@ -237,6 +213,7 @@ impl Snapshot {
                                 path,
                                 before,
                                 now: Some(file.hash),
+                                // A program can set the modified time, also into the future.
                                 at: file.stamp.changed.max(file.stamp.modified.min(taken)),
                             });
                         }
@@ -250,6 +227,7 @@ impl Snapshot {
                             path,
                             before,
                             now: None,
+                            // The file is gone, and its folder changed when it went.
                             at: look.stamp.map_or(taken, |s| s.changed),
                         });
                     }
@@ -261,11 +239,11 @@ impl Snapshot {
             }
             new_trees.extend(look.folders.into_iter().map(|path| (path, look.forced)));
         }
-        // A folder that went took its files along.
+        // A folder that is gone has lost its files one by one above.
         self.folders.retain(|path, folder| {
             !folder.files.is_empty() || path.as_os_str().is_empty() || root.join(path).is_dir()
         });
-        // What counts in any case may be a folder that was not there.
+        // A folder that counts although git ignores it may be new. No list of its parent names it.
         for path in self
             .named
             .iter()
@@ -298,7 +276,7 @@ impl Snapshot {
                 self.put(&path, file, false);
             }
         }
-        // A file that is named and was not there is watched for all the same.
+        // So may a file that is named.
         for path in self.named.clone() {
             if self.hash(&path).is_none()
                 && let Some(file) = read_file(&root.join(&path))
@@ -386,6 +364,8 @@ fn look(
     // A thread costs more than a few hundred files.
     let files: usize = all.iter().map(|(_, f)| f.files.len()).sum();
     let threads = threads.min(files / 500 + 1);
+    // Each thread takes the next folder that is left, so that one large folder holds up only its
+    // own; the lock is taken once by each thread, at its end.
     let next = std::sync::atomic::AtomicUsize::new(0);
     let looks = Mutex::new((Vec::new(), BTreeSet::new()));
     let work = || {
@@ -427,6 +407,7 @@ fn look_at(
     let absolute = root.join(path);
     let meta = fs::symlink_metadata(&absolute).ok().filter(|m| m.is_dir());
     let stamp = meta.as_ref().map(Stamp::of);
+    // Changed so shortly before the last look that a change after it could have the same stamp.
     let unsure = |stamp: &Stamp| stamp.changed.max(stamp.modified) > since - TICK_NANOS;
     let mut look = Look {
         path: path.to_owned(),
@@ -446,7 +427,8 @@ fn look_at(
                 *links |= meta.nlink() > 1;
                 let now = Stamp::of(&meta);
                 if now != file.stamp || unsure(&now) {
-                    // It may go between two looks.
+                    // The stamp moves without the content, too (`touch`, a hard link), and the
+                    // file may be gone by now.
                     let fresh = read_file(&at);
                     if fresh.as_ref() != Some(file) {
                         look.files.push((name.clone(), fresh));
@@ -456,6 +438,8 @@ fn look_at(
             _ => look.files.push((name.clone(), None)),
         }
     }
+    // A folder's stamp moves when a name in it comes or goes. Its list is read only then, since
+    // what git ignores has to be found out for each name.
     if !same_list && stamp.is_some() {
         let (files, folders) = list(root, path, folder.forced);
         for name in files {
@@ -472,162 +456,6 @@ fn look_at(
     }
     let moved = folder.stamp != stamp || !look.files.is_empty() || !look.folders.is_empty();
     moved.then_some(look)
-}
-
-/// The files and folders right in a folder that count.
-fn list(root: &Path, path: &Path, forced: bool) -> (Vec<OsString>, Vec<OsString>) {
-    let (mut files, mut folders) = (Vec::new(), Vec::new());
-    let walk = builder(&root.join(path), forced).max_depth(Some(1)).build();
-    for entry in walk.filter_map(Result::ok).filter(|e| e.depth() == 1) {
-        match entry.file_type().is_some_and(|t| t.is_dir()) {
-            true => folders.push(entry.file_name().to_owned()),
-            false => files.push(entry.file_name().to_owned()),
-        }
-    }
-    (files, folders)
-}
-
-fn builder(start: &Path, forced: bool) -> WalkBuilder {
-    let mut walk = WalkBuilder::new(start);
-    walk.standard_filters(!forced)
-        .hidden(false)
-        .follow_links(false)
-        .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
-    // Only git's own files say what git ignores.
-    walk.ignore(false);
-    walk
-}
-
-#[derive(Default)]
-struct Found {
-    folders: Vec<(PathBuf, Stamp)>,
-    files: Vec<(PathBuf, File)>,
-    too_many: bool,
-}
-
-/// Everything below `start`, read on several threads.
-fn find(root: &Path, start: &Path, forced: bool, limit: usize) -> Result<Found, TooMany> {
-    let found = Mutex::new(Found::default());
-    let base = root.join(start);
-    if !base.is_dir() {
-        return Ok(Found::default());
-    }
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
-    let walk = builder(&base, forced).threads(threads).build_parallel();
-    walk.run(|| {
-        let mut own = Collect {
-            found: &found,
-            own: Found::default(),
-        };
-        Box::new(move |entry| {
-            let Ok(entry) = entry else {
-                return WalkState::Continue;
-            };
-            if !own.add(root, &entry) {
-                return WalkState::Continue;
-            }
-            match own.flush() > limit {
-                true => WalkState::Quit,
-                false => WalkState::Continue,
-            }
-        })
-    });
-    let found = found.into_inner().unwrap_or_default();
-    match found.too_many || found.files.len() > limit {
-        true => Err(TooMany),
-        false => Ok(found),
-    }
-}
-
-/// What one thread found, handed over in portions.
-struct Collect<'a> {
-    found: &'a Mutex<Found>,
-    own: Found,
-}
-
-impl Collect<'_> {
-    /// Whether a portion is full.
-    fn add(&mut self, root: &Path, entry: &DirEntry) -> bool {
-        let Ok(path) = entry.path().strip_prefix(root) else {
-            return false;
-        };
-        if entry.file_type().is_some_and(|t| t.is_dir()) {
-            if let Ok(meta) = fs::symlink_metadata(entry.path()) {
-                self.own.folders.push((path.to_owned(), Stamp::of(&meta)));
-            }
-        } else if let Some(file) = read_file(entry.path()) {
-            self.own.files.push((path.to_owned(), file));
-        }
-        self.own.files.len() >= 256
-    }
-
-    fn flush(&mut self) -> usize {
-        let Ok(mut found) = self.found.lock() else {
-            return 0;
-        };
-        found.folders.append(&mut self.own.folders);
-        found.files.append(&mut self.own.files);
-        found.files.len()
-    }
-}
-
-impl Drop for Collect<'_> {
-    fn drop(&mut self) {
-        self.flush();
-    }
-}
-
-/// Reads a file for its hash; links are not followed, pipes and devices not opened.
-fn read_file(path: &Path) -> Option<File> {
-    let meta = fs::symlink_metadata(path).ok()?;
-    let stamp = Stamp::of(&meta);
-    let mut hasher = Sha256::new();
-    let kind = meta.file_type();
-    if kind.is_symlink() {
-        hasher.update(b"link");
-        hasher.update(fs::read_link(path).ok()?.as_os_str().as_bytes());
-    } else if kind.is_file() {
-        hasher.update(if meta.mode() & 0o111 != 0 {
-            b"exec"
-        } else {
-            b"file"
-        });
-        if hash_content(path, &mut hasher).is_err() {
-            // One that cannot be read is known by its stamp.
-            hasher.update(stamp.len.to_le_bytes());
-            hasher.update(stamp.modified.to_le_bytes());
-            hasher.update(stamp.inode.to_le_bytes());
-        }
-    } else if kind.is_dir() {
-        return None;
-    } else {
-        hasher.update(b"special");
-    }
-    Some(File {
-        stamp,
-        hash: hasher.finalize().into(),
-    })
-}
-
-fn hash_content(path: &Path, hasher: &mut Sha256) -> io::Result<()> {
-    let mut file = open(path)?;
-    let mut buffer = [0; 16 << 10];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(()),
-            n => hasher.update(&buffer[..n]),
-        }
-    }
-}
-
-/// Opens a file that must not have become a link meanwhile.
-pub(super) fn open(path: &Path) -> io::Result<fs::File> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).unwrap_or(0);
-    fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)
 }
 
 #[cfg(test)]
