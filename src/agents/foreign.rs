@@ -8,7 +8,7 @@ use super::{
     gathered::Gathered,
     keys::{Holds, Key, NO_KEY, Side},
     patch,
-    spelled::{is_address, is_no_path, is_path, looks_like_path, spellings},
+    spelled::{is_address, is_known_file, is_no_path, is_path, looks_like_path, spellings},
     tools::as_line,
     verbs::{ToolName, Verb, words},
 };
@@ -138,6 +138,8 @@ impl Walk {
                 continue;
             }
             let meant = match key.holds {
+                // What has the ending of a file is none to start in.
+                Holds::Folder | Holds::Start if value.as_str().is_some_and(is_known_file) => true,
                 Holds::Folder => !starts_something || key.written,
                 Holds::Start => alone,
                 _ => true,
@@ -176,6 +178,10 @@ impl Walk {
             one_of(&["command", "cmd", "program", "executable", "binary", "bin"])?;
         let (args, values) = one_of(&["args", "arguments", "argv", "params", "parameters"])?;
         let mut line = line.as_str().filter(|line| !line.is_empty())?.to_owned();
+        // What is a line already may be run as it is.
+        if line.contains(char::is_whitespace) {
+            self.command(&line, scope);
+        }
         let values: Vec<&str> = match values {
             Value::String(text) => {
                 line = format!("{line} {text}");
@@ -192,8 +198,8 @@ impl Walk {
     }
 
     fn text(&mut self, text: &str, key: Key, scope: &Scope) {
-        if !matches!(key.holds, Holds::Text | Holds::Code) {
-            if self.packed(text, key, scope) {
+        if key.holds != Holds::Text {
+            if key.holds != Holds::Code && self.packed(text, key, scope) {
                 return;
             }
             if patch::is_patch(text) {

@@ -11,12 +11,17 @@ use crate::model::Effect;
 /// As many changes may one call name: each is found on the disk and held against every invariant.
 const MAX_EFFECTS: usize = 200;
 
+/// As many places and commands are held against those that are known, doubles among them.
+const MAX_FOUND: usize = 20_000;
+
 pub(super) struct Gathered {
     verb: Verb,
     effects: Vec<Effect>,
     fault: Option<String>,
     /// How many of the effects do more than read.
     acting: usize,
+    /// How many were found, doubles too.
+    found: usize,
     /// The ends of moves and copies, brought together at the end.
     from: Vec<String>,
     to: Vec<String>,
@@ -30,6 +35,7 @@ impl Gathered {
             effects: Vec::new(),
             fault: None,
             acting: 0,
+            found: 0,
             from: Vec::new(),
             to: Vec::new(),
         }
@@ -62,7 +68,22 @@ impl Gathered {
         }
     }
 
+    /// Whether too much was found to go on.
+    fn is_spent(&mut self, acts: bool) -> bool {
+        self.found += 1;
+        let spent = self.found > MAX_FOUND;
+        if spent && acts {
+            self.fault(format!(
+                "it names more than {MAX_FOUND} places; do it in several calls"
+            ));
+        }
+        spent
+    }
+
     fn later(&mut self, path: String, side: Side) {
+        if self.is_spent(true) {
+            return;
+        }
         let ends = match side {
             Side::To => &mut self.to,
             Side::From | Side::Neither => &mut self.from,
@@ -89,6 +110,9 @@ impl Gathered {
     /// One effect, once.
     pub fn push(&mut self, effect: Effect) {
         let acts = !matches!(effect, Effect::Read { .. });
+        if self.is_spent(acts) {
+            return;
+        }
         if self.fault.is_some() || self.effects.contains(&effect) {
             return;
         }

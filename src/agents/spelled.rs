@@ -69,6 +69,12 @@ pub(super) fn is_path(text: &str) -> bool {
     }
 }
 
+/// A path with an ending by which files are known.
+pub(super) fn is_known_file(text: &str) -> bool {
+    let ends = text.trim().rsplit_once('.');
+    is_path(text) && ends.is_some_and(|(_, end)| is_in(FILES, end))
+}
+
 /// A path where the field is one that often holds a path.
 pub(super) fn looks_like_path(text: &str) -> bool {
     let has_slash = text.contains('/');

@@ -176,6 +176,8 @@ fn a_path_counts_in_any_field_and_depth() {
         json!({"changes": {"file:///w/tests/t.py": [{"newText": "z"}]}}),
         json!({"cwd": "/w/tests", "path": "t.py"}),
         json!({"branch": absolute}),
+        json!({"cwd": absolute}),
+        json!({"directory": absolute, "name": "x"}),
     ] {
         has("mcp__x__edit", &input, "change /w/tests/t.py");
     }
@@ -329,6 +331,16 @@ fn commands_programs_and_patches_are_what_they_are() {
         ),
         (
             "x",
+            json!({"command": "rm a", "args": ["b"]}),
+            vec!["run rm a", "run rm a 'b'"],
+        ),
+        (
+            "x",
+            json!({"code": "*** Begin Patch\n*** Delete File: d\n*** End Patch"}),
+            vec!["delete d"],
+        ),
+        (
+            "x",
             json!({"argv": ["cp", "a", "b"]}),
             vec!["run 'cp' 'a' 'b'"],
         ),
@@ -433,6 +445,10 @@ fn a_call_beyond_measure_is_denied_with_the_reason_and_looked_after() {
     );
     for (input, part) in [
         (files(201), "more than 200 files"),
+        (
+            json!({ "files": vec!["a.py"; 30_000] }),
+            "more than 20000 places",
+        ),
         (packed, "packed more than 4 times"),
         (starts, "more than 16 folders"),
     ] {
