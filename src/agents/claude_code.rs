@@ -9,7 +9,7 @@ use super::{
         refuse_by_exit, say,
     },
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, COMMON, HookAnswer, Moment, Occasion},
+    dialect::{Agent, COMMON, HookAnswer, Moment, Occasion, OwnPlaces},
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
@@ -22,6 +22,10 @@ pub static CLAUDE_CODE: Agent = Agent {
     project_dir_variables: &["CLAUDE_PROJECT_DIR"],
     pid_variable: Some("CLAUDE_PID"),
     process_names: &["claude"],
+    own_places: OwnPlaces {
+        notes: &["~/.claude/plans/**", "~/.claude/projects/*/memory/**"],
+        worktrees: &[".claude/worktrees/*"],
+    },
     events: &EVENTS,
     event_of: None,
     fields: COMMON,

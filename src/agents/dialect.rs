@@ -104,6 +104,25 @@ pub const COMMON: Fields = Fields {
 /// Finds out which event a payload belongs to, where the payload does not name it.
 pub type EventOf = fn(&Map<String, Value>) -> Option<String>;
 
+/// The places that an agent keeps for itself, as patterns of an invariant: below `~/`, or relative to
+/// the project. Only what its documentation or its makers' issues say is here, and nothing of it holds
+/// settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnPlaces {
+    /// Its plans, its memory, its scratch files: no work on the project.
+    pub notes: &'static [&'static str],
+    /// Folders that are work trees of the project's repository.
+    pub worktrees: &'static [&'static str],
+}
+
+impl OwnPlaces {
+    /// None that is known.
+    pub const NONE: Self = Self {
+        notes: &[],
+        worktrees: &[],
+    };
+}
+
 /// One agent.
 pub struct Agent {
     /// The name on the command line, such as `claude-code`.
@@ -116,6 +135,7 @@ pub struct Agent {
     pub pid_variable: Option<&'static str>,
     /// What the agent's process is called, for an agent that does not give its id.
     pub process_names: &'static [&'static str],
+    pub own_places: OwnPlaces,
     pub events: &'static [(&'static str, Moment)],
     /// For payloads that do not name their event.
     pub event_of: Option<EventOf>,
@@ -405,7 +425,16 @@ impl Agent {
                             visible(tool)
                         )));
                     }
-                    _ => call.effects,
+                    // What it is given is not all that a foreign program does: a call that names
+                    // nothing but a command that only reads must not pass for that command.
+                    _ => {
+                        let mut effects = call.effects;
+                        let runs = |e: &Effect| matches!(e, Effect::Opaque { .. });
+                        if effects.iter().all(runs) && !effects.is_empty() {
+                            effects.push(Effect::Read { path: at.clone() });
+                        }
+                        effects
+                    }
                 }
             }
         };

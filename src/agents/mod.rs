@@ -33,7 +33,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 pub use capabilities::{Capabilities, Coverage, Support};
-pub use dialect::{Agent, HookAnswer, HookEnv, Moment, Occasion, Parsed, Refusal};
+pub use dialect::{Agent, HookAnswer, HookEnv, Moment, Occasion, OwnPlaces, Parsed, Refusal};
 
 /// The longest payload that is read; more is refused.
 pub const MAX_PAYLOAD: usize = 64 << 20;

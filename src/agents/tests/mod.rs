@@ -14,7 +14,9 @@ use crate::{
     model::{Attempt, Effect, Verdict, VerdictKind},
 };
 
+mod decided;
 mod foreign;
+mod own_places;
 
 const PROJECT: &str = "/home/mira/tidewater";
 
