@@ -101,12 +101,14 @@ static EVENTS: [(&str, Moment); 34] = [
     ("MessageDisplay", Moment::Quiet),
 ];
 
-static TOOLS: [(&str, Tool); 25] = [
+static TOOLS: [(&str, Tool); 28] = [
     ("Write", Tool::Change(&["file_path"])),
     ("Edit", Tool::Change(&["file_path"])),
     ("MultiEdit", Tool::Edits(&["file_path"])),
     ("NotebookEdit", Tool::Change(&["notebook_path"])),
     ("Read", Tool::Read(&["file_path"])),
+    ("NotebookRead", Tool::Read(&["notebook_path"])),
+    ("LSP", Tool::Read(&["filePath"])),
     ("Glob", Tool::Read(&["path"])),
     ("Grep", Tool::Read(&["path"])),
     ("LS", Tool::Read(&["path"])),
@@ -134,6 +136,7 @@ static TOOLS: [(&str, Tool); 25] = [
     ("BashOutput", Tool::Harmless),
     ("EnterWorktree", Tool::Harmless),
     ("ToolSearch", Tool::Harmless),
+    ("SendMessage", Tool::Harmless),
 ];
 
 fn answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {

@@ -10,18 +10,23 @@ mod copilot;
 mod crush;
 mod cursor;
 mod dialect;
+mod foreign;
+mod gathered;
 mod gemini;
 mod generic;
+mod keys;
 mod others;
 mod patch;
 mod payload;
 mod plugins;
 pub mod sample;
 pub mod settings;
+mod spelled;
 #[cfg(test)]
 mod tests;
 mod tools;
 pub mod transcript;
+mod verbs;
 
 use std::path::Path;
 

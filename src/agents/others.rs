@@ -225,7 +225,6 @@ pub static KIRO: Agent = Agent {
         ("write", Tool::Change(&["path"])),
         ("fs_read", Tool::Read(&["path", "operations"])),
         ("read", Tool::Read(&["path", "operations"])),
-        ("use_aws", Tool::Harmless),
         ("use_subagent", Tool::Spawn),
         ("todo_list", Tool::Harmless),
     ],

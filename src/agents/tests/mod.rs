@@ -14,6 +14,8 @@ use crate::{
     model::{Attempt, Effect, Verdict, VerdictKind},
 };
 
+mod foreign;
+
 const PROJECT: &str = "/home/mira/tidewater";
 
 fn fixtures(name: &str) -> Vec<(String, Vec<u8>)> {

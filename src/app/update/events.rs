@@ -14,12 +14,12 @@ use crate::{
     },
     engine::{EngineError, State, requests::Snapshot},
     model::{Event, EventKind, Invariant, visible},
-    rules::normalise::Keyed,
+    rules::normalise::KeyedInvariant,
 };
 
 pub(super) fn take_snapshot(model: &mut Model, mut snapshot: Snapshot) {
     let built_in = std::mem::take(&mut snapshot.built_in);
-    model.built_in = built_in.into_iter().map(Keyed::new).collect();
+    model.built_in = built_in.into_iter().map(KeyedInvariant::new).collect();
     model.can_put_back = snapshot.restores;
     model.judge_bounds = snapshot.judge_bounds;
     let first = !std::mem::replace(&mut model.started, true);

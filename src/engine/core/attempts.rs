@@ -25,7 +25,7 @@ use crate::{
         Attempt, Breach, Effect, EventKind, Invariant, Layer, PhaseState, PlanChange, PlanId,
         Session, Severity, Signature, Verdict, VerdictKind,
     },
-    rules::{normalise::Keyed, shell::looks_around},
+    rules::{normalise::KeyedInvariant, shell::looks_around},
 };
 
 /// An attempt held against the set that is in force, before anything is recorded.
@@ -147,8 +147,9 @@ impl Core {
                 "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend that."
             ));
         }
-        let needs_assent =
-            |(keyed, _): &(Arc<Keyed>, Hit)| matches!(keyed.invariant.layer, Layer::Assent { .. });
+        let needs_assent = |(keyed, _): &(Arc<KeyedInvariant>, Hit)| {
+            matches!(keyed.invariant.layer, Layer::Assent { .. })
+        };
         let (mut assents, hits): (Vec<_>, Vec<_>) =
             reached.hits.into_iter().partition(needs_assent);
         // Several patterns of one invariant may match one path: that is one question.
@@ -287,7 +288,7 @@ impl Core {
     }
 
     /// The invariant that only people change invariants.
-    pub(super) fn only_people(&self) -> Option<&Arc<Keyed>> {
+    pub(super) fn only_people(&self) -> Option<&Arc<KeyedInvariant>> {
         let mut own = self.sets.built_in().iter();
         own.find(|k| k.invariant.id == BuiltIn::OnlyPeople.id())
     }
@@ -423,7 +424,7 @@ pub(super) struct AgentMode {
 /// What an attempt comes to, by all its effects.
 struct Reached {
     /// The invariants that it would break.
-    hits: Vec<(Arc<Keyed>, Hit)>,
+    hits: Vec<(Arc<KeyedInvariant>, Hit)>,
     /// It may change something: not all of it is proven to read.
     changes: bool,
     /// The part of a command that takes its orders from later input.

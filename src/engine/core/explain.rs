@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     model::{Breach, PlanId, Signature},
-    rules::{normalise::Keyed, shell::Target},
+    rules::{normalise::KeyedInvariant, shell::Target},
 };
 
 impl Core {
@@ -86,7 +86,7 @@ impl Core {
     }
 }
 
-fn asked(keyed: &Arc<Keyed>, broken_by: Vec<String>) -> Asked {
+fn asked(keyed: &Arc<KeyedInvariant>, broken_by: Vec<String>) -> Asked {
     let invariant = &keyed.invariant;
     let allowed = match invariant.layer.letter() {
         Some(check) => allowed_instead(check),

@@ -14,7 +14,7 @@ use crate::{
     model::{Origin, Severity, Signature},
     rules::{
         letter::LetterSet,
-        normalise::Keyed,
+        normalise::KeyedInvariant,
         shell::{Found, Unresolved},
     },
 };
@@ -39,7 +39,7 @@ pub(crate) struct Unlisted;
 #[derive(Clone, Copy)]
 pub(crate) struct Checks<'a> {
     pub set: &'a LetterSet,
-    pub letters: &'a [Arc<Keyed>],
+    pub letters: &'a [Arc<KeyedInvariant>],
     pub root: &'a Root,
 }
 
