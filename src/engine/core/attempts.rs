@@ -9,7 +9,7 @@ use super::{
     super::{
         EngineError,
         builtin::BuiltIn,
-        facts::{Facts, Need},
+        facts::{Facts, ForSet, Need},
         located::{LocatedAttempt, LocatedEffect, acts},
         message,
         requests::EffectiveOf,
@@ -257,10 +257,14 @@ impl Core {
     ///
     /// # Errors
     /// No such plan, or an invariant that cannot be checked.
-    fn preview(&self, of: EffectiveOf, facts: &Facts) -> Result<Compiled, EngineError> {
+    fn preview(&self, of: EffectiveOf, facts: &Facts) -> Result<Arc<Compiled>, EngineError> {
         let (_, merged) = self.merged_for(of, &facts.root.written)?;
         let effective = &merged.effective;
-        Ok(self.sets.compile_anew(effective, &facts.root, true)?)
+        Ok(Arc::new(self.sets.compile_anew(
+            effective,
+            &facts.root,
+            true,
+        )?))
     }
 
     /// What an attempt would break, each as a first strike. Nothing is counted.
@@ -269,10 +273,10 @@ impl Core {
     /// The files of a folder decide, and are not listed.
     fn would_break(
         &self,
-        compiled: &Compiled,
+        compiled: &Arc<Compiled>,
         attempt: &Attempt,
         located: &LocatedAttempt,
-    ) -> Result<Vec<Breach>, Unlisted> {
+    ) -> Result<Vec<Breach>, Need> {
         let mut breaches: Vec<Breach> = Vec::new();
         for (keyed, hit) in self.reached(attempt, located, compiled)?.hits {
             // No plan has this id, so that this is the first strike.
@@ -301,19 +305,20 @@ impl Core {
         &self,
         attempt: &Attempt,
         located: &LocatedAttempt,
-        compiled: &Compiled,
-    ) -> Result<Reached, Unlisted> {
+        compiled: &Arc<Compiled>,
+    ) -> Result<Reached, Need> {
         // An effect that was not located must not pass for one that breaks nothing.
         if located.effects.len() != attempt.effects.len() {
-            return Err(Unlisted);
+            return Err(Need::Root(compiled.checks().root.written.clone()));
         }
         let checks = compiled.checks();
+        let files = |Unlisted| Need::Files(ForSet(Arc::clone(compiled)));
         let (mut reached, mut hits, mut changes) = (Vec::new(), Vec::new(), false);
         let (mut waits, mut applies, mut begins) = (None, false, false);
         for (effect, located) in attempt.effects.iter().zip(&located.effects) {
             changes |= !effect.changed_paths().is_empty();
             begins |= !effect.changed_paths().is_empty();
-            hits.extend(checks.of_effect(located)?);
+            hits.extend(checks.of_effect(located).map_err(files)?);
             let LocatedEffect::Line(line) = located else {
                 continue;
             };

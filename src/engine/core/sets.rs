@@ -25,7 +25,7 @@ use crate::{
 
 /// An effective set with invar's own invariants, ready to be held against located attempts.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub struct Compiled {
     root: Root,
     /// What each check of `set` stands for, in its order.
     letters: Vec<Arc<KeyedInvariant>>,
@@ -45,6 +45,7 @@ impl Compiled {
             set: &self.set,
             letters: &self.letters,
             root: &self.root,
+            digest: &self.digest,
         }
     }
 

@@ -256,10 +256,10 @@ impl Disk {
                     self.of_hook(hook, &root, facts)?;
                 }
             }
-            Need::Files => {
+            Need::Files(set) => {
                 let locator = self.locator();
                 for attempt in &mut facts.attempts {
-                    locator.list(attempt);
+                    locator.list(attempt, &set.0);
                 }
             }
             Need::Looks(roots) => {
