@@ -360,6 +360,10 @@ impl Core {
         Ok((plan_id, merge(&collected)))
     }
 
+    /// The invariants of a scope, a plan or all, by age; those that were removed only when asked.
+    ///
+    /// # Errors
+    /// No such plan, or several.
     pub(super) fn list(&self, asked: List, here: &Path) -> Result<Vec<Invariant>, EngineError> {
         let scope = match asked.plan {
             Some(plan) => Some(Scope::Plan(self.find_plan(&plan, here)?.id)),

@@ -1,5 +1,5 @@
-//! The files of a tree as the file system has them: which of them count, what tells a state of one
-//! from another, and its hash.
+//! The files of a tree as the file system has them: which of them count, the stamp by which a change
+//! of one is noticed, and its hash.
 
 use std::{
     ffi::OsString,
@@ -26,11 +26,14 @@ pub(super) struct Stamp {
     pub len: u64,
     pub mode: u32,
     pub inode: u64,
+    /// When the content changed, in Unix nanoseconds; a program can set it.
     pub modified: i64,
+    /// When anything about the file changed, in Unix nanoseconds; no program can set it.
     pub changed: i64,
 }
 
 impl Stamp {
+    /// The stamp of a file by what the file system says of it.
     pub fn of(meta: &fs::Metadata) -> Self {
         let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
         Self {
@@ -76,6 +79,7 @@ fn builder(start: &Path, forced: bool) -> WalkBuilder {
     walk
 }
 
+/// What a walk found, by paths relative to the root, in no order.
 #[derive(Default)]
 pub(super) struct Found {
     pub folders: Vec<(PathBuf, Stamp)>,
@@ -83,7 +87,11 @@ pub(super) struct Found {
     pub too_many: bool,
 }
 
-/// Everything below `start`, read on several threads.
+/// Everything below `start` (relative to `root`), read on several threads; nothing when it is no
+/// folder.
+///
+/// # Errors
+/// [`TooMany`] above `limit` files.
 pub(super) fn find(
     root: &Path,
     start: &Path,
