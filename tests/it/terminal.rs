@@ -68,7 +68,7 @@ fn editing_removing_filtering_and_help() {
     s.send("e");
     s.shows("Edit an invariant");
     s.send("!\u{13}");
-    s.shows("beta rule!");
+    s.shows("saved: beta rule!");
     s.send("\u{1b}");
     s.shows("alpha rule");
     s.send("?");
