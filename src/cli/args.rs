@@ -1,4 +1,4 @@
-//! The grammar of the command line. Both spellings of the seeds work: `invariant add` and
+//! The grammar of the command line. Both spellings work: `invariant add` and
 //! `add`, `--scope project --project NAME` and `--project NAME` alone.
 
 use std::path::PathBuf;

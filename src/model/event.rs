@@ -40,7 +40,7 @@ pub enum PlanChange {
     Session,
 }
 
-/// What happened. The four names of the seeds, and the program's own.
+/// What happened. Those named `INVARIANT_…` and `CORRECTION_APPLIED` are what an outside actor follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum EventKind {

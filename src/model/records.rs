@@ -10,7 +10,7 @@ use super::{
     ViolationId,
 };
 
-/// Two invariants with the same key, and how precedence settled it (CleverAgents seed).
+/// Two invariants with the same key, and how precedence settled it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConflictRecord {
     pub text: String,
@@ -84,7 +84,7 @@ pub enum ViolationStatus {
     },
 }
 
-/// An invariant that does not hold (reference seed, with what a person needs to act on it).
+/// An invariant that does not hold, with what a person needs to act on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     pub id: ViolationId,

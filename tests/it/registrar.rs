@@ -1,4 +1,4 @@
-//! Every command line that the seeds print, files both ways, checks for CI, actions.
+//! Every command line in its long and its short spelling, files both ways, checks for CI, actions.
 
 use std::{fs, path::Path, process::Command};
 
@@ -10,7 +10,7 @@ fn id(data: &Value) -> String {
     data["invariant"]["id"].as_str().unwrap().to_owned()
 }
 
-/// The command lines of both CleverAgents seeds, with `agents` replaced by `invar` and real ids
+/// The command lines that the product was first written down with, with `invar` as the program and real ids
 /// in place of the shortened ones.
 #[test]
 fn every_command_line_of_the_seeds_does_what_it_says() {
