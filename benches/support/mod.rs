@@ -13,7 +13,7 @@ use invar::{
     model::{Invariant, InvariantId, Layer, LetterCheck, PlanId, Scope},
     rules::{
         letter::{LetterSet, PatternEnv, Place},
-        normalise::Keyed,
+        normalise::KeyedInvariant,
     },
     ui::{Theme, draw},
 };
@@ -25,7 +25,7 @@ pub fn invariant(number: usize, scope: Scope, text: String) -> Invariant {
 }
 
 /// Invariants over the four scopes; every fourth text stands in two of them.
-pub fn collected(count: usize) -> Vec<Arc<Keyed>> {
+pub fn collected(count: usize) -> Vec<Arc<KeyedInvariant>> {
     let scopes = [
         Scope::Global,
         Scope::Project("local/my-app".parse().unwrap()),
@@ -36,7 +36,7 @@ pub fn collected(count: usize) -> Vec<Arc<Keyed>> {
         .map(|n| {
             let subject = if n % 4 == 3 { n - 1 } else { n };
             let text = format!("Module {subject} keeps its public interface as it is");
-            Keyed::new(invariant(n, scopes[n % 4].clone(), text))
+            KeyedInvariant::new(invariant(n, scopes[n % 4].clone(), text))
         })
         .collect()
 }

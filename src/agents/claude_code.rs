@@ -9,7 +9,7 @@ use super::{
         refuse_by_exit, say,
     },
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, COMMON, HookAnswer, Moment, Occasion},
+    dialect::{Agent, COMMON, HookAnswer, Moment, Occasion, OwnPlaces},
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
@@ -22,6 +22,10 @@ pub static CLAUDE_CODE: Agent = Agent {
     project_dir_variables: &["CLAUDE_PROJECT_DIR"],
     pid_variable: Some("CLAUDE_PID"),
     process_names: &["claude"],
+    own_places: OwnPlaces {
+        notes: &["~/.claude/plans/**", "~/.claude/projects/*/memory/**"],
+        worktrees: &[".claude/worktrees/*"],
+    },
     events: &EVENTS,
     event_of: None,
     fields: COMMON,
@@ -101,12 +105,14 @@ static EVENTS: [(&str, Moment); 34] = [
     ("MessageDisplay", Moment::Quiet),
 ];
 
-static TOOLS: [(&str, Tool); 25] = [
+static TOOLS: [(&str, Tool); 28] = [
     ("Write", Tool::Change(&["file_path"])),
     ("Edit", Tool::Change(&["file_path"])),
     ("MultiEdit", Tool::Edits(&["file_path"])),
     ("NotebookEdit", Tool::Change(&["notebook_path"])),
     ("Read", Tool::Read(&["file_path"])),
+    ("NotebookRead", Tool::Read(&["notebook_path"])),
+    ("LSP", Tool::Read(&["filePath"])),
     ("Glob", Tool::Read(&["path"])),
     ("Grep", Tool::Read(&["path"])),
     ("LS", Tool::Read(&["path"])),
@@ -134,6 +140,7 @@ static TOOLS: [(&str, Tool); 25] = [
     ("BashOutput", Tool::Harmless),
     ("EnterWorktree", Tool::Harmless),
     ("ToolSearch", Tool::Harmless),
+    ("SendMessage", Tool::Harmless),
 ];
 
 fn answer(occasion: &Occasion, reply: &HookReply) -> HookAnswer {

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     answers::{Say, denies_like_claude, json_answer, like_claude, parsed, refuse_by_exit, say},
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, COMMON, HookAnswer, Moment, Occasion},
+    dialect::{Agent, COMMON, HookAnswer, Moment, Occasion, OwnPlaces},
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
@@ -21,6 +21,10 @@ pub static CODEX: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["codex"],
+    own_places: OwnPlaces {
+        notes: &["~/.codex/memories/**"],
+        worktrees: &["~/.codex/worktrees/*/*"],
+    },
     events: &[
         ("PreToolUse", Moment::Before),
         ("PermissionRequest", Moment::Leave),

@@ -9,7 +9,7 @@ use super::{
         Say, additional_context, cut, json_answer, parsed, permission_denied, refuse_by_exit, say,
     },
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, Fields, HookAnswer, Moment, Occasion},
+    dialect::{Agent, Fields, HookAnswer, Moment, Occasion, OwnPlaces},
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
@@ -22,6 +22,10 @@ pub static COPILOT: Agent = Agent {
     project_dir_variables: &["COPILOT_PROJECT_DIR"],
     pid_variable: None,
     process_names: &["copilot"],
+    own_places: OwnPlaces {
+        notes: &["~/.copilot/session-state/**"],
+        worktrees: &[],
+    },
     events: &[
         ("preToolUse", Moment::Before),
         ("permissionRequest", Moment::Leave),

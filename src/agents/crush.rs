@@ -3,7 +3,7 @@
 use super::{
     answers::{Say, cut, decision, denies_by_decision, refuse_by_exit, say},
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, COMMON, Fields, HookAnswer, Moment, Occasion},
+    dialect::{Agent, COMMON, Fields, HookAnswer, Moment, Occasion, OwnPlaces},
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
@@ -19,6 +19,7 @@ pub static CRUSH: Agent = Agent {
     project_dir_variables: &["CRUSH_PROJECT_DIR"],
     pid_variable: None,
     process_names: &["crush"],
+    own_places: OwnPlaces::NONE,
     events: &[
         ("PreToolUse", Moment::Before),
         ("PreCompact", Moment::Quiet),

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{
     answers::{Say, cut, exit_two, json_answer, parsed, refuse_by_exit, say},
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, Fields, HookAnswer, Moment, Occasion},
+    dialect::{Agent, Fields, HookAnswer, Moment, Occasion, OwnPlaces},
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
@@ -19,6 +19,10 @@ pub static CURSOR: Agent = Agent {
     project_dir_variables: &["CURSOR_PROJECT_DIR"],
     pid_variable: None,
     process_names: &["cursor", "cursor-agent"],
+    own_places: OwnPlaces {
+        notes: &["~/.cursor/plans/**", ".cursor/plans/**"],
+        worktrees: &["~/.cursor/worktrees/*/*"],
+    },
     events: &[
         ("preToolUse", Moment::Before),
         ("beforeShellExecution", Moment::Before),

@@ -10,9 +10,10 @@ use serde_json::{Map, Value};
 
 use super::{
     capabilities::{Capabilities, Known},
+    foreign,
     payload::{self, find},
     settings::{Install, claude_guard},
-    tools::{Tool, declared, effects_of, effects_of_unknown, only_reads},
+    tools::{Tool, declared, effects_of},
 };
 use crate::{
     engine::requests::{AgentTraits, HookCall, HookEvent, HookReply},
@@ -103,6 +104,25 @@ pub const COMMON: Fields = Fields {
 /// Finds out which event a payload belongs to, where the payload does not name it.
 pub type EventOf = fn(&Map<String, Value>) -> Option<String>;
 
+/// The places that an agent keeps for itself, as patterns of an invariant: below `~/`, or relative to
+/// the project. Only what its documentation or its makers' issues say is here, and nothing of it holds
+/// settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnPlaces {
+    /// Its plans, its memory, its scratch files: no work on the project.
+    pub notes: &'static [&'static str],
+    /// Folders that are work trees of the project's repository.
+    pub worktrees: &'static [&'static str],
+}
+
+impl OwnPlaces {
+    /// None that is known.
+    pub const NONE: Self = Self {
+        notes: &[],
+        worktrees: &[],
+    };
+}
+
 /// One agent.
 pub struct Agent {
     /// The name on the command line, such as `claude-code`.
@@ -115,6 +135,7 @@ pub struct Agent {
     pub pid_variable: Option<&'static str>,
     /// What the agent's process is called, for an agent that does not give its id.
     pub process_names: &'static [&'static str],
+    pub own_places: OwnPlaces,
     pub events: &'static [(&'static str, Moment)],
     /// For payloads that do not name their event.
     pub event_of: Option<EventOf>,
@@ -128,6 +149,14 @@ pub struct Agent {
     /// Whether an answer before an action keeps the action from running, by the agent's rules.
     pub denies: fn(&HookAnswer) -> bool,
     pub install: Option<Install>,
+}
+
+/// Why a call of a tool is not decided.
+enum Fault {
+    /// The field that is missing.
+    Lacks(&'static str),
+    /// Not all of a foreign tool's input could be read, in a part of a sentence.
+    Foreign(String),
 }
 
 /// The event that an answer is for.
@@ -293,7 +322,11 @@ impl Agent {
         let (mut hooked, mut what) = (false, None);
         match moment {
             Moment::Before | Moment::Leave | Moment::After => {
-                let attempt = self.attempt(fields, &occasion, &cwd, env).map_err(lacks)?;
+                let attempt = self.attempt(fields, &occasion, &cwd, env);
+                let attempt = attempt.map_err(|fault| match fault {
+                    Fault::Lacks(field) => lacks(field),
+                    Fault::Foreign(why) => Refusal::new(Some(occasion.clone()), why),
+                })?;
                 what = match moment {
                     Moment::After if attempt.may_write => Some(HookEvent::Ran(attempt)),
                     Moment::After => None,
@@ -340,21 +373,21 @@ impl Agent {
         })
     }
 
-    /// Reduces a tool call to its effects; the error names the field that is missing.
+    /// Reduces a tool call to its effects.
     fn attempt(
         &self,
         fields: &Map<String, Value>,
         occasion: &Occasion,
         cwd: &Path,
         env: &HookEnv,
-    ) -> Result<Attempt, &'static str> {
+    ) -> Result<Attempt, Fault> {
         let f = &self.fields;
         // Where the event itself says what is done.
         let by_event = self.tools.iter().find(|(name, _)| *name == occasion.event);
         let tool = match (payload::text(fields, f.tool), by_event) {
             (Some(tool), _) => tool,
             (None, Some((name, _))) => name,
-            (None, None) => return Err(field_name(f.tool)),
+            (None, None) => return Err(Fault::Lacks(field_name(f.tool))),
         };
         let known = self.tools.iter().find(|(name, _)| *name == tool);
         let known = known.or(by_event).map(|(_, tool)| *tool);
@@ -364,11 +397,11 @@ impl Agent {
                 serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
             }
             Some(value) => value.clone(),
-            None => return Err(field_name(f.input)),
+            None => return Err(Fault::Lacks(field_name(f.input))),
         };
         let is_text_tool = matches!(known, Some(Tool::Patch(_) | Tool::Line));
         if !(input.is_object() || input.is_string() && is_text_tool) {
-            return Err(field_name(f.input));
+            return Err(Fault::Lacks(field_name(f.input)));
         }
         let mut at = cwd.to_owned();
         let known = known.filter(|k| *k != Tool::Declared || declared(&input).is_some());
@@ -380,9 +413,30 @@ impl Agent {
                 {
                     at = cwd.join(dir);
                 }
-                effects_of(&known, &input, &at)?
+                effects_of(&known, &input, &at).map_err(Fault::Lacks)?
             }
-            None => effects_of_unknown(tool, &input),
+            None => {
+                let call = foreign::read(tool, &input);
+                match call.fault {
+                    // What has happened can't be refused: it is looked at.
+                    Some(why) if occasion.moment != Moment::After => {
+                        return Err(Fault::Foreign(format!(
+                            "not all that {} would do could be read, since {why}",
+                            visible(tool)
+                        )));
+                    }
+                    // What it is given is not all that a foreign program does: a call that names
+                    // nothing but a command that only reads must not pass for that command.
+                    _ => {
+                        let mut effects = call.effects;
+                        let runs = |e: &Effect| matches!(e, Effect::Opaque { .. });
+                        if effects.iter().all(runs) && !effects.is_empty() {
+                            effects.push(Effect::Read { path: at.clone() });
+                        }
+                        effects
+                    }
+                }
+            }
         };
         let may_write = match known {
             Some(Tool::Shell { .. } | Tool::Line) => true,
@@ -390,7 +444,8 @@ impl Agent {
             // Sub-agents act through hooks of their own, if there are any.
             Some(Tool::Spawn) => self.capabilities.covers_subagents != Known::Yes,
             Some(_) => false,
-            None => !only_reads(tool),
+            // A foreign program runs, whatever it is called.
+            None => true,
         };
         let background = ["run_in_background", "is_background"]
             .iter()

@@ -8,7 +8,7 @@ use super::{
         refuse_by_exit, say,
     },
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, COMMON, Fields, HookAnswer, Moment, Occasion},
+    dialect::{Agent, COMMON, Fields, HookAnswer, Moment, Occasion, OwnPlaces},
     settings::{Form, Install},
     tools::Tool,
 };
@@ -21,6 +21,10 @@ pub static GEMINI: Agent = Agent {
     project_dir_variables: &["GEMINI_PROJECT_DIR"],
     pid_variable: None,
     process_names: &["gemini"],
+    own_places: OwnPlaces {
+        notes: &["~/.gemini/tmp/**"],
+        worktrees: &[],
+    },
     events: &[
         ("BeforeTool", Moment::Before),
         ("AfterTool", Moment::After),
@@ -76,6 +80,7 @@ pub static QWEN: Agent = Agent {
     project_dir_variables: &["QWEN_PROJECT_DIR"],
     pid_variable: None,
     process_names: &["qwen"],
+    own_places: OwnPlaces::NONE,
     events: &[
         ("PreToolUse", Moment::Before),
         ("PostToolUse", Moment::After),

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{
     answers::{Say, cut, json_answer, parsed, say},
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, Fields, HookAnswer, Moment, Occasion, Refusal},
+    dialect::{Agent, Fields, HookAnswer, Moment, Occasion, OwnPlaces, Refusal},
     tools::Tool,
 };
 use crate::{engine::requests::HookReply, model::VerdictKind};
@@ -22,6 +22,7 @@ pub static GENERIC: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &[],
+    own_places: OwnPlaces::NONE,
     events: &[
         ("before", Moment::Before),
         ("after", Moment::After),

@@ -10,25 +10,30 @@ mod copilot;
 mod crush;
 mod cursor;
 mod dialect;
+mod foreign;
+mod gathered;
 mod gemini;
 mod generic;
+mod keys;
 mod others;
 mod patch;
 mod payload;
 mod plugins;
 pub mod sample;
 pub mod settings;
+mod spelled;
 #[cfg(test)]
 mod tests;
 mod tools;
 pub mod transcript;
+mod verbs;
 
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 pub use capabilities::{Capabilities, Coverage, Support};
-pub use dialect::{Agent, HookAnswer, HookEnv, Moment, Occasion, Parsed, Refusal};
+pub use dialect::{Agent, HookAnswer, HookEnv, Moment, Occasion, OwnPlaces, Parsed, Refusal};
 
 /// The longest payload that is read; more is refused.
 pub const MAX_PAYLOAD: usize = 64 << 20;

@@ -10,7 +10,7 @@ use super::{
     },
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
     claude_code::CLAUDE_CODE,
-    dialect::{Agent, COMMON, Fields, HookAnswer, Moment, Occasion, Refusal},
+    dialect::{Agent, COMMON, Fields, HookAnswer, Moment, Occasion, OwnPlaces, Refusal},
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
@@ -40,6 +40,7 @@ pub static FACTORY_DROID: Agent = Agent {
     project_dir_variables: &["FACTORY_PROJECT_DIR"],
     pid_variable: None,
     process_names: &["droid"],
+    own_places: OwnPlaces::NONE,
     events: CLAUDE_LIKE,
     event_of: None,
     fields: Fields {
@@ -91,6 +92,7 @@ pub static GOOSE: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["goose"],
+    own_places: OwnPlaces::NONE,
     events: &[
         ("PreToolUse", Moment::Before),
         // It comes besides the one above.
@@ -136,6 +138,7 @@ pub static WINDSURF: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["windsurf"],
+    own_places: OwnPlaces::NONE,
     events: &[
         ("pre_write_code", Moment::Before),
         ("pre_run_command", Moment::Before),
@@ -202,6 +205,7 @@ pub static KIRO: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["kiro-cli", "kiro"],
+    own_places: OwnPlaces::NONE,
     events: &[
         ("preToolUse", Moment::Before),
         ("postToolUse", Moment::After),
@@ -225,7 +229,6 @@ pub static KIRO: Agent = Agent {
         ("write", Tool::Change(&["path"])),
         ("fs_read", Tool::Read(&["path", "operations"])),
         ("read", Tool::Read(&["path", "operations"])),
-        ("use_aws", Tool::Harmless),
         ("use_subagent", Tool::Spawn),
         ("todo_list", Tool::Harmless),
     ],
@@ -251,6 +254,7 @@ pub static CLINE: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["cline"],
+    own_places: OwnPlaces::NONE,
     events: &[
         ("PreToolUse", Moment::Before),
         ("tool_call", Moment::Before),
@@ -333,6 +337,7 @@ pub static GROK: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["grok"],
+    own_places: OwnPlaces::NONE,
     events: CLAUDE_LIKE,
     event_of: None,
     fields: Fields {
@@ -393,6 +398,7 @@ pub static ANTIGRAVITY: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["agy"],
+    own_places: OwnPlaces::NONE,
     events: &[("PreToolUse", Moment::Before)],
     event_of: Some(|fields: &Map<String, Value>| {
         fields
@@ -459,6 +465,7 @@ pub static AMP: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["amp"],
+    own_places: OwnPlaces::NONE,
     events: &[("tool.call", Moment::Before)],
     event_of: None,
     fields: Fields {
@@ -520,6 +527,7 @@ pub static KIMI_CODE: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["kimi"],
+    own_places: OwnPlaces::NONE,
     events: CLAUDE_LIKE,
     event_of: None,
     fields: COMMON,
@@ -545,6 +553,7 @@ pub static VSCODE_COPILOT: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["code"],
+    own_places: OwnPlaces::NONE,
     events: CLAUDE_LIKE,
     event_of: None,
     fields: Fields {

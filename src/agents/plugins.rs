@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     answers::{Say, cut, json_answer, parsed, say},
     capabilities::{Capabilities, Evidence, Fails, Halts, Known},
-    dialect::{Agent, Fields, HookAnswer, Moment, Occasion, Refusal},
+    dialect::{Agent, Fields, HookAnswer, Moment, Occasion, OwnPlaces, Refusal},
     settings::{Form, Install},
     tools::{SHELL, Tool},
 };
@@ -19,6 +19,10 @@ pub static OPENCODE: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["opencode"],
+    own_places: OwnPlaces {
+        notes: &[".opencode/plans/**"],
+        worktrees: &[],
+    },
     events: &[
         ("tool.execute.before", Moment::Before),
         ("v2.tool.execute.before", Moment::Before),
@@ -98,6 +102,7 @@ pub static PI: Agent = Agent {
     project_dir_variables: &[],
     pid_variable: None,
     process_names: &["pi"],
+    own_places: OwnPlaces::NONE,
     events: &[
         ("tool_call", Moment::Before),
         ("tool_result", Moment::After),

@@ -1,7 +1,6 @@
-//! What a tool call does: by the agent's table of tools, and for a tool that no table knows by
-//! the fields that name paths, commands and patches.
+//! What a call to one of the agent's own tools does, by the agent's table of tools.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -39,6 +38,9 @@ pub enum Tool {
     Harmless,
 }
 
+/// Where an edit of a list may name its file.
+const EDIT_PATHS: [&str; 3] = ["file_path", "path", "filePath"];
+
 /// A command line in `command`.
 pub const SHELL: Tool = Tool::Shell {
     command: &["command"],
@@ -67,13 +69,21 @@ pub(super) fn effects_of(
     Ok(match tool {
         Tool::Change(fields) => all(fields)?.into_iter().map(change).collect(),
         Tool::Edits(fields) => {
-            let mut effects: Vec<Effect> = all(fields)?.into_iter().map(change).collect();
             let edits = input.get("edits").and_then(Value::as_array);
-            for edit in edits.into_iter().flatten() {
-                let named = fields.iter().filter_map(|f| edit.get(f));
-                effects.extend(named.flat_map(texts).map(change));
+            // A path may stand in the edits alone, whatever the tool's own field is called.
+            let in_edits = edits.into_iter().flatten().flat_map(|edit| {
+                let names = fields.iter().chain(&EDIT_PATHS);
+                names.filter_map(|f| edit.get(f)).flat_map(texts)
+            });
+            let mut paths: Vec<String> = in_edits.collect();
+            match all(fields) {
+                Ok(named) => paths.splice(0..0, named).for_each(drop),
+                Err(lacks) if paths.is_empty() => return Err(lacks),
+                Err(_) => {}
             }
-            effects
+            let mut seen = std::collections::HashSet::new();
+            paths.retain(|path| seen.insert(path.clone()));
+            paths.into_iter().map(change).collect()
         }
         Tool::Delete(fields) => all(fields)?
             .into_iter()
@@ -159,366 +169,47 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// Fields whose value is a path whatever it looks like.
-const PATH_FIELDS: [&str; 12] = [
-    "target_file",
-    "absolute_path",
-    "path",
-    "file_path",
-    "filepath",
-    "filename",
-    "notebook_path",
-    "target_path",
-    "dest_path",
-    "output_path",
-    "new_path",
-    "old_path",
-];
-
-/// Fields that often hold a path and often something else.
-const MAYBE_FIELDS: [&str; 12] = [
-    "file",
-    "files",
-    "paths",
-    "target",
-    "destination",
-    "dest",
-    "dst",
-    "source",
-    "src",
-    "output",
-    "to",
-    "from",
-];
-
-/// Fields that hold a command line of a shell.
-const COMMAND_FIELDS: [&str; 6] = [
-    "command",
-    "cmd",
-    "command_line",
-    "shell_command",
-    "bash",
-    "script",
-];
-
-/// Fields that hold a program text. Another field may name its language; often none does.
-const CODE_FIELDS: [&str; 3] = ["code", "source_code", "snippet"];
-
-/// Fields whose value is text for people or files; paths and patches in it are no effects.
-const TEXT_FIELDS: [&str; 12] = [
-    "content",
-    "contents",
-    "text",
-    "body",
-    "message",
-    "description",
-    "new_string",
-    "old_string",
-    "file_text",
-    "prompt",
-    "query",
-    "title",
-];
-
-/// Words in a tool's name that say it only looks.
-const READING: [&str; 13] = [
-    "read", "get", "list", "search", "find", "view", "glob", "grep", "fetch", "stat", "show",
-    "query", "describe",
-];
-
-const MAX_DEPTH: usize = 16;
-
-/// The effects of a call to an unknown tool: a change of every path in its input, or a read
-/// when the name of the tool says so; the commands, programs and patches in it.
-pub fn effects_of_unknown(tool: &str, input: &Value) -> Vec<Effect> {
-    let mut effects = Vec::new();
-    collect(input, Field::Other, 0, &mut effects);
-    if only_reads(tool) {
-        return effects
-            .into_iter()
-            .map(|effect| match effect {
-                Effect::Change { path } | Effect::Delete { path } => Effect::Read { path },
-                other => other,
-            })
-            .collect();
-    }
-    effects
-}
-
-/// Words in a tool's name that say it does more than look.
-const WRITING: [&str; 29] = [
-    "write",
-    "edit",
-    "create",
-    "update",
-    "delete",
-    "remove",
-    "move",
-    "rename",
-    "set",
-    "put",
-    "save",
-    "append",
-    "insert",
-    "replace",
-    "patch",
-    "apply",
-    "overwrite",
-    "run",
-    "exec",
-    "execute",
-    "add",
-    "post",
-    "send",
-    "push",
-    "commit",
-    "copy",
-    "make",
-    "upload",
-    "drop",
-];
-
-/// Whether the name of a tool says that it only looks. Where a mark separates the server's name
-/// from the action's (`server__read_file`), the first word of the action decides. Without one no
-/// word may say more: it is not known which of them is the action.
-pub(super) fn only_reads(tool: &str) -> bool {
-    let marked = tool
-        .rsplit_once("__")
-        .or_else(|| tool.rsplit_once(':'))
-        .or_else(|| tool.rsplit_once('/'));
-    let action = marked.map_or(tool, |(_, action)| action);
-    let words: Vec<String> = action
-        .split(['_', '-', '.'])
-        .filter(|word| !word.is_empty())
-        .map(str::to_ascii_lowercase)
-        .collect();
-    let reads = |word: &String| READING.contains(&word.as_str());
-    let writes = |word: &String| WRITING.contains(&word.as_str());
-    match marked {
-        Some(_) => words.first().is_some_and(reads),
-        None => words.iter().any(reads) && !words.iter().any(writes),
+/// A command line out of its words, each of them quoted; the line itself, where a shell is to run
+/// it.
+pub(super) fn as_line(words: &[&str]) -> String {
+    match words {
+        [_, "-c" | "-lc", line, ..] => (*line).to_owned(),
+        words => words
+            .iter()
+            .map(|w| format!("'{}'", w.replace('\'', r"'\''")))
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
-
-/// What the name of a field says about its value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Field {
-    Path,
-    Maybe,
-    Command,
-    Code,
-    Text,
-    Other,
-}
-
-impl Field {
-    fn named(name: &str) -> Self {
-        let lists: [(&[&str], Self); 5] = [
-            (&PATH_FIELDS, Self::Path),
-            (&MAYBE_FIELDS, Self::Maybe),
-            (&COMMAND_FIELDS, Self::Command),
-            (&CODE_FIELDS, Self::Code),
-            (&TEXT_FIELDS, Self::Text),
-        ];
-        let list = lists.iter().find(|(names, _)| names.contains(&name));
-        list.map_or(Self::Other, |(_, kind)| *kind)
-    }
-}
-
-fn collect(value: &Value, field: Field, depth: usize, out: &mut Vec<Effect>) {
-    if depth > MAX_DEPTH {
-        return;
-    }
-    match value {
-        Value::String(text) if !text.is_empty() => out.extend(of_text(text, field)),
-        // Some agents send a command as a list of its words.
-        Value::Array(items) if field == Field::Command && items.iter().all(Value::is_string) => {
-            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            let line = match words.as_slice() {
-                [_, "-c" | "-lc", line, ..] => (*line).to_owned(),
-                words => words
-                    .iter()
-                    .map(|w| format!("'{}'", w.replace('\'', r"'\''")))
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            };
-            out.push(Effect::Opaque {
-                command: line,
-                language: None,
-            });
-        }
-        Value::Array(items) => items.iter().for_each(|i| collect(i, field, depth + 1, out)),
-        Value::Object(fields) => {
-            let language = fields.get("language").and_then(Value::as_str);
-            for (name, value) in fields {
-                let before = out.len();
-                collect(value, Field::named(&snake_case(name)), depth + 1, out);
-                let shell = ["bash", "sh", "shell", "zsh"];
-                for effect in &mut out[before..] {
-                    if let (Effect::Opaque { language: of, .. }, Some(named)) = (effect, language) {
-                        *of = (!shell.contains(&named)).then(|| named.to_owned());
-                    }
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn of_text(text: &str, field: Field) -> Vec<Effect> {
-    if field != Field::Text && patch::is_patch(text) {
-        return patch::effects(text);
-    }
-    let change = || {
-        vec![Effect::Change {
-            path: PathBuf::from(text),
-        }]
-    };
-    let opaque = |language: Option<&str>| {
-        vec![Effect::Opaque {
-            command: text.to_owned(),
-            language: language.map(str::to_owned),
-        }]
-    };
-    // An absolute path of a file counts in any field. A route such as /login looks alike and is
-    // not one.
-    let has_extension = text
-        .rsplit('/')
-        .next()
-        .is_some_and(|name| name.contains('.'));
-    let absolute = (text.starts_with('/') && has_extension)
-        || text.starts_with("~/")
-        || text.starts_with("file://");
-    let absolute = absolute && looks_like_path(text);
-    match field {
-        Field::Path => change(),
-        Field::Maybe if looks_like_path(text) => change(),
-        Field::Other if absolute => change(),
-        Field::Command => opaque(None),
-        Field::Code => opaque(Some("program")),
-        Field::Maybe | Field::Text | Field::Other => Vec::new(),
-    }
-}
-
-/// `filePath` and `file_path` are one name.
-fn snake_case(name: &str) -> String {
-    let mut out = String::with_capacity(name.len() + 2);
-    let mut before = '_';
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && before.is_ascii_lowercase() {
-            out.push('_');
-        }
-        out.push(if c == '-' {
-            '_'
-        } else {
-            c.to_ascii_lowercase()
-        });
-        before = c;
-    }
-    out
-}
-
-fn looks_like_path(text: &str) -> bool {
-    let is_url = text.contains("://") && !text.starts_with("file://");
-    let has_slash = text.contains('/');
-    let has_extension = text
-        .rsplit_once('.')
-        .is_some_and(|(stem, ext)| !stem.is_empty() && (1..=5).contains(&ext.len()));
-    !is_url && !text.contains(['@', '\n', ' ']) && (has_slash || has_extension)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use serde_json::json;
 
-    fn changed(tool: &str, input: Value) -> Vec<String> {
-        effects_of_unknown(tool, &input)
-            .iter()
-            .flat_map(|e| e.changed_paths())
-            .map(|p| p.display().to_string())
-            .collect()
-    }
-
     #[test]
-    fn paths_are_found_in_every_depth() {
-        let input = json!({
-            "target": "/w/docs/a.md",
-            "payload": {"nested": {"path": "/etc/hosts"}},
-            "files": ["a.py", "not a path"],
-            "filePath": "b",
-        });
-        assert_eq!(
-            changed("FutureTool", input),
-            ["/w/docs/a.md", "/etc/hosts", "a.py", "b"]
-        );
-    }
-
-    #[test]
-    fn reading_tools_change_nothing() {
-        let input = json!({"path": "tests/t.py"});
-        assert!(changed("mcp__fs__read_file", input.clone()).is_empty());
-        assert_eq!(
-            changed("mcp__fs__write_file", input.clone()),
-            ["tests/t.py"]
-        );
-        assert_eq!(
-            changed("mcp__get__overwrite", input.clone()),
-            ["tests/t.py"]
-        );
-        for reads in [
-            "mcp_notes_read_note",
-            "notes-get_note",
-            "MCP:list_notes",
-            "@fs/read_file",
-        ] {
-            assert!(changed(reads, input.clone()).is_empty(), "{reads}");
-        }
-        for writes in [
-            "mcp_read_write_note",
-            "notes-write_note",
-            "MCP:write_note",
-            "get_write",
-        ] {
-            assert_eq!(changed(writes, input.clone()), ["tests/t.py"], "{writes}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_path_is_left_alone() {
-        let input = json!({
-            "to": "mira@example.org", "source": "https://example.org/a/b", "text": "edit src/a.rs",
-            "target": "production", "route": "/api/v1", "link": "/login",
-        });
-        assert!(changed("mcp__mail__send", input).is_empty());
-    }
-
-    #[test]
-    fn commands_programs_and_patches_are_what_they_are() {
-        let input = json!({
-            "command": "rm a", "cmd": ["bash", "-lc", "rm b"],
-            "nested": {"code": "open('c')", "language": "python"},
-            "edit": "*** Begin Patch\n*** Update File: d\n*** End Patch", "location": "/w/e.txt", "content": "--- a/f\n+++ b/f\n",
-        });
-        let opaque = |command: &str, language: Option<&str>| Effect::Opaque {
-            command: command.into(),
-            language: language.map(str::to_owned),
+    fn a_path_in_each_edit_counts() {
+        let changed = |input: Value| {
+            let effects = effects_of(&Tool::Edits(&["file_path"]), &input, Path::new("/w"));
+            effects.map(|all| {
+                let paths = all.iter().flat_map(|e| e.changed_paths());
+                paths.cloned().collect::<Vec<PathBuf>>()
+            })
         };
-        let change = |path: &str| Effect::Change { path: path.into() };
-        assert_eq!(
-            effects_of_unknown("mcp__box__run", &input),
-            [
-                opaque("rm a", None),
-                opaque("rm b", None),
-                opaque("open('c')", Some("python")),
-                change("d"),
-                change("/w/e.txt"),
-            ]
-        );
-        let words = json!({"cmd": ["rm", "it's"]});
-        assert_eq!(
-            effects_of_unknown("x", &words),
-            [opaque(r"'rm' 'it'\''s'", None)]
-        );
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let edits =
+            json!([{"file_path": "b"}, {"path": "c"}, {"filePath": "b"}, {"old_string": "d"}]);
+        let both = json!({"file_path": "a", "edits": edits});
+        assert_eq!(changed(both), Ok(paths(&["a", "b", "c"])));
+        assert_eq!(changed(json!({"edits": edits})), Ok(paths(&["b", "c"])));
+        let none = json!({"edits": [{"old_string": "d"}]});
+        assert_eq!(changed(none), Err("file_path"));
+    }
+
+    #[test]
+    fn words_become_a_line() {
+        assert_eq!(as_line(&["bash", "-lc", "rm b"]), "rm b");
+        assert_eq!(as_line(&["rm", "it's"]), r"'rm' 'it'\''s'");
     }
 }

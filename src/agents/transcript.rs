@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{HookEnv, agent};
+use super::{HookEnv, agent, tools::as_line};
 use crate::{engine::requests::HookEvent, model::Attempt};
 
 /// One recorded attempt.
@@ -108,7 +108,7 @@ impl Transcript {
                 let mut input: Value = serde_json::from_str(arguments).unwrap_or_default();
                 for field in ["command", "cmd"] {
                     if let Some(words) = input[field].as_array() {
-                        input[field] = as_line(words).into();
+                        input[field] = line_of(words).into();
                     }
                 }
                 call(name, input)
@@ -121,7 +121,7 @@ impl Transcript {
                 let action = &item["action"];
                 let words = action["command"].as_array().cloned().unwrap_or_default();
                 let input =
-                    json!({"command": as_line(&words), "workdir": action["working_directory"]});
+                    json!({"command": line_of(&words), "workdir": action["working_directory"]});
                 call("shell", input)
             }
             _ => return,
@@ -167,17 +167,10 @@ impl Transcript {
     }
 }
 
-/// The words of a command as one line: that of `sh -c`, or the words quoted.
-fn as_line(words: &[Value]) -> String {
+/// A command line out of its words.
+fn line_of(words: &[Value]) -> String {
     let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-    match words.as_slice() {
-        [_, "-c" | "-lc", line, ..] => (*line).to_owned(),
-        words => words
-            .iter()
-            .map(|w| format!("'{}'", w.replace('\'', r"'\''")))
-            .collect::<Vec<_>>()
-            .join(" "),
-    }
+    as_line(&words)
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use super::tree::Node;
 use crate::{
     engine::state::State,
     model::{Invariant, InvariantId, Strike},
-    rules::{merge::merge, normalise::Keyed},
+    rules::{merge::merge, normalise::KeyedInvariant},
 };
 
 /// A row: an invariant in force, one that is shadowed, or one of invar's own.
 #[derive(Debug, Clone)]
 pub struct EffectiveRow {
-    pub keyed: Arc<Keyed>,
+    pub keyed: Arc<KeyedInvariant>,
     /// For a shadowed one: the scope that shadows it, and why.
     pub shadowed_by: Option<Shadowed>,
     /// It contradicts another of equal strength: a person must edit one.
@@ -43,7 +43,7 @@ impl EffectiveRow {
 }
 
 /// The rows for a node of the scope tree: effective first, then shadowed, then built in.
-pub fn rows(state: &State, built_in: &[Arc<Keyed>], node: &Node) -> Vec<EffectiveRow> {
+pub fn rows(state: &State, built_in: &[Arc<KeyedInvariant>], node: &Node) -> Vec<EffectiveRow> {
     let plan = match node {
         Node::Plan(id) => state.plans.get(id),
         _ => None,
@@ -63,7 +63,7 @@ pub fn rows(state: &State, built_in: &[Arc<Keyed>], node: &Node) -> Vec<Effectiv
         let mut all = merged.unresolved.iter();
         all.any(|c| c.weaker == id || c.stronger.contains(&id))
     };
-    let plain = |keyed: &Arc<Keyed>| EffectiveRow {
+    let plain = |keyed: &Arc<KeyedInvariant>| EffectiveRow {
         contradicts: contradicts(keyed.invariant.id),
         strikes: strikes(keyed.invariant.id),
         keyed: Arc::clone(keyed),

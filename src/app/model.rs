@@ -30,7 +30,7 @@ use crate::{
         conflict::Contradiction,
         findings::{Comparison, Finder, compare},
         merge::merge,
-        normalise::Keyed,
+        normalise::KeyedInvariant,
     },
 };
 
@@ -144,7 +144,7 @@ pub struct Model {
     pub toast: Option<(Tone, String)>,
     pub link: EngineLink,
     pub state: State,
-    pub built_in: Vec<Arc<Keyed>>,
+    pub built_in: Vec<Arc<KeyedInvariant>>,
     pub tree: Vec<TreeRow>,
     pub scopes: ListView<Node>,
     pub folded: BTreeSet<ScopeKind>,
@@ -380,7 +380,7 @@ impl Model {
             },
         };
         all.retain(|k| k.invariant.id != draft.id);
-        all.push(Keyed::new(draft.clone()));
+        all.push(KeyedInvariant::new(draft.clone()));
         let merged = merge(&all);
         let name = |i: &Invariant| {
             let text = crate::model::visible(&i.text.replace('\n', " ")).into_owned();

@@ -8,7 +8,7 @@ use crate::{
         Assent, AssentId, Invariant, InvariantId, Layer, LetterCheck, Origin, Plan, PlanId,
         Severity, Violation, ViolationId, visible,
     },
-    rules::{conflict::Contradiction, merge::merge, normalise::Keyed},
+    rules::{conflict::Contradiction, merge::merge, normalise::KeyedInvariant},
 };
 
 /// How many lines of a change are on its card.
@@ -349,7 +349,7 @@ fn contradiction(model: &Model, plan: &Plan, conflict: &Contradiction) -> Item {
 /// contradiction and brings no other one.
 fn fixes(model: &Model, plan: &Plan, members: &[InvariantId]) -> Vec<Offer> {
     let collected = model.state.collect_for_plan(plan);
-    let clash = |all: &[Arc<Keyed>]| -> Vec<InvariantId> {
+    let clash = |all: &[Arc<KeyedInvariant>]| -> Vec<InvariantId> {
         merge(all).unresolved.iter().map(|c| c.weaker).collect()
     };
     let before = clash(&collected);
@@ -379,7 +379,7 @@ fn fixes(model: &Model, plan: &Plan, members: &[InvariantId]) -> Vec<Offer> {
             wider.layer = Layer::Letter(LetterCheck::NoEditsOutside(patterns.clone()));
             let mut all = collected.clone();
             all.retain(|k| k.invariant.id != *id);
-            all.push(Keyed::new(wider));
+            all.push(KeyedInvariant::new(wider));
             if patterns.len() > own.len() && helps(clash(&all)) {
                 let label = format!(
                     "allow {} as well in: {name}",

@@ -10,16 +10,18 @@ use std::{io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader},
     net::{UnixStream, unix::OwnedWriteHalf},
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
     time::{Instant, timeout_at},
 };
 
 use super::{
     Call, EngineError, Request, Subscription, caller,
-    handle::{EngineHandle, Pending},
+    handle::{EngineHandle, gone},
+    lane::Lane,
     notices::{Notice, Notices},
     protocol::{ClientLine, EngineLine, Misread},
     requests::{AgentPids, Asker, TakeSnapshot},
+    writer::Answer,
 };
 
 /// How many answers may wait for the peer to read them.
@@ -54,7 +56,7 @@ type Share = Option<OwnedSemaphorePermit>;
 enum Due {
     Answer {
         id: u64,
-        answer: Pending,
+        answer: oneshot::Receiver<Answer>,
         share: Share,
     },
     Refused {
@@ -78,9 +80,10 @@ pub(super) async fn serve(
 ) {
     let (read, write) = stream.into_split();
     let (due, answers) = mpsc::channel(AHEAD);
+    let engine = Orderly::new(handle);
     // Who cannot be answered is not listened to either.
     let writer = answer(write, answers);
-    let reader = listen(read, &handle, peer, &room, due);
+    let reader = listen(read, &engine, peer, &room, due);
     tokio::pin!(writer, reader);
     tokio::select! {
         () = &mut writer => {}
@@ -91,7 +94,7 @@ pub(super) async fn serve(
 /// Hands the requests of a connection to the engine, one after the other.
 async fn listen(
     read: impl AsyncRead + Unpin,
-    handle: &EngineHandle,
+    engine: &Orderly,
     peer: Option<u32>,
     room: &Room,
     due: mpsc::Sender<Due>,
@@ -111,7 +114,7 @@ async fn listen(
             }
         };
         let next = match ClientLine::read(&lines.line) {
-            Ok(line) => take_up(line, share, handle, peer).await,
+            Ok(line) => take_up(line, share, engine, peer).await,
             Err(misread) => {
                 if let Misread::Foreign { .. } = misread {
                     // A program of an older build may ask again as fast as it is answered.
@@ -130,20 +133,52 @@ async fn listen(
 /// How long a client of another version waits for the line that says so.
 const FOREIGN_WAIT: Duration = Duration::from_millis(200);
 
-async fn take_up(line: ClientLine, share: Share, handle: &EngineHandle, peer: Option<u32>) -> Due {
-    let id = line.id;
+/// An engine that works on what it is asked in the order in which it is asked.
+struct Orderly {
+    handle: EngineHandle,
+    lane: Lane,
+}
+
+impl Orderly {
+    fn new(handle: EngineHandle) -> Self {
+        let asked = handle.clone();
+        Self {
+            handle,
+            lane: Lane::new(Box::new(move |call| asked.call_and_wait(call))),
+        }
+    }
+
+    /// Hands a call over; what comes out of it is its answer.
+    async fn begin(&self, call: Call) -> oneshot::Receiver<Answer> {
+        if !self.lane.is_idle() || !self.handle.is_quick(&call) {
+            return self.lane.put(call);
+        }
+        let (reply, answer) = oneshot::channel();
+        // The receiver is right here.
+        let _ = reply.send(self.handle.call(call).await);
+        answer
+    }
+}
+
+async fn take_up(line: ClientLine, share: Share, engine: &Orderly, peer: Option<u32>) -> Due {
+    let (id, handle) = (line.id, &engine.handle);
     if line.subscribe {
+        engine.lane.caught_up().await;
         return match handle.subscribe().await {
             Ok(subscription) => Due::Subscribed { id, subscription },
             Err(error) => Due::Refused { id, error },
         };
     }
-    let begun = match admit(handle, &line.call, peer).await {
-        Ok(()) => handle.begin(line.call).await,
-        Err(error) => Err(error),
-    };
-    match begun {
-        Ok(answer) => Due::Answer { id, answer, share },
+    if line.call.asker() == Asker::People {
+        // Whether an agent asks may depend on what was asked before.
+        engine.lane.caught_up().await;
+    }
+    match admit(handle, &line.call, peer).await {
+        Ok(()) => Due::Answer {
+            id,
+            answer: engine.begin(line.call).await,
+            share,
+        },
         Err(error) => Due::Refused { id, error },
     }
 }
@@ -172,13 +207,13 @@ async fn admit(handle: &EngineHandle, call: &Call, peer: Option<u32>) -> Result<
 /// Writes what is due, in order, and between that the events of a subscription. Ends when all is
 /// written and nothing more comes, or when the peer is gone.
 async fn answer(mut write: OwnedWriteHalf, mut answers: mpsc::Receiver<Due>) {
-    let mut next: Option<(u64, Pending, Share)> = None;
+    let mut next: Option<(u64, oneshot::Receiver<Answer>, Share)> = None;
     let mut notices: Option<Notices> = None;
     loop {
         let written = tokio::select! {
             answer = async {
                 match &mut next {
-                    Some((_, pending, _)) => pending.answer().await,
+                    Some((_, answer, _)) => answer.await.unwrap_or_else(|_| Err(gone())),
                     None => std::future::pending().await,
                 }
             } => {

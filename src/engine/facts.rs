@@ -4,9 +4,11 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use super::{
+    core::sets::Compiled,
     located::{FoundPath, LocatedAttempt, Root},
     project_file::{FileEdit, FileReading},
     requests::TreeWatch,
@@ -94,7 +96,7 @@ pub enum Need {
     /// The call is about this project directory and not the one that it was located in.
     Root(PathBuf),
     /// The files of the folders of which anything may change.
-    Files,
+    Files(ForSet),
     /// What changed in these project directories.
     Looks(Vec<PathBuf>),
     /// Which of these processes are there.
@@ -104,3 +106,15 @@ pub enum Need {
     /// These changes are to be in the project files first.
     Write(Vec<FileEdit>),
 }
+
+/// The set that files are to be held against.
+#[derive(Debug, Clone)]
+pub struct ForSet(pub(crate) Arc<Compiled>);
+
+impl PartialEq for ForSet {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ForSet {}

@@ -47,8 +47,13 @@ enum Inner {
 }
 
 /// An engine that went away.
-fn gone() -> EngineError {
+pub(super) fn gone() -> EngineError {
     EngineError::busy("the engine ended before it answered").hint("try again")
+}
+
+/// A call whose asking broke off by a fault of invar.
+pub(super) fn unfinished() -> EngineError {
+    EngineError::failed("the call was not asked to its end").hint("please report it")
 }
 
 impl EngineHandle {
@@ -93,32 +98,36 @@ impl EngineHandle {
         self.call(call).await.map(drop)
     }
 
-    async fn call(&self, call: Call) -> Answer {
-        self.begin(call).await?.answer().await
-    }
-
-    /// Hands a call over. Calls that are handed over one after the other are worked on in that
-    /// order, though none of them needs to be answered before the next is handed over.
-    ///
-    /// # Errors
-    /// The engine went away, or cannot take the call up.
-    pub(super) async fn begin(&self, call: Call) -> Result<Pending, EngineError> {
+    pub(super) async fn call(&self, call: Call) -> Answer {
         match &self.0 {
             Inner::Local(sender, disk) => {
                 let (mut way, disk) = (Way(sender.clone()), Arc::clone(disk));
                 if !disk.is_asked_by(&call) {
-                    return Ok(Pending::of(way.ask_at_once(call).await));
+                    return way.ask_at_once(call).await;
                 }
-                // Whoever waits for the disk waits on a thread of its own. What comes next is
-                // handed over after it: it may depend on what this one does.
+                // Whoever waits for the disk waits on a thread of its own.
                 let asked = tokio::task::spawn_blocking(move || ask::ask(&disk, call, &mut way));
-                let answer = asked.await.unwrap_or_else(|error| {
-                    let message = format!("the call was not asked to its end ({error})");
-                    Err(EngineError::failed(message).hint("please report it"))
-                });
-                Ok(Pending::of(answer))
+                asked.await.unwrap_or_else(|_| Err(unfinished()))
             }
-            Inner::Remote(remote) => remote.send(call, None).await,
+            Inner::Remote(remote) => remote.call(call, None).await,
+        }
+    }
+
+    /// Asks from a thread that may wait.
+    pub(super) fn call_and_wait(&self, call: Call) -> Answer {
+        match &self.0 {
+            Inner::Local(sender, disk) => ask::ask(disk, call, &mut Way(sender.clone())),
+            Inner::Remote(remote) => {
+                tokio::runtime::Handle::current().block_on(remote.call(call, None))
+            }
+        }
+    }
+
+    /// Whether a call is decided without waiting for the disk.
+    pub(super) fn is_quick(&self, call: &Call) -> bool {
+        match &self.0 {
+            Inner::Local(_, disk) => !disk.is_asked_by(call),
+            Inner::Remote(_) => true,
         }
     }
 
@@ -137,8 +146,8 @@ impl EngineHandle {
                 answer.await.map_err(|_| gone())??
             }
             Inner::Remote(remote) => {
-                let mut asked = remote.send(TakeSnapshot {}.into(), Some(teller)).await?;
-                Box::new(reply_to::<TakeSnapshot>(asked.answer().await)?)
+                let answer = remote.call(TakeSnapshot {}.into(), Some(teller)).await;
+                Box::new(reply_to::<TakeSnapshot>(answer)?)
             }
         };
         Ok(Subscription { snapshot, notices })
@@ -178,24 +187,6 @@ impl Decider for Way {
         let (reply, outcome) = oneshot::channel();
         self.0.send(Msg::Ask { ask, reply }).map_err(|_| gone())?;
         outcome.blocking_recv().map_err(|_| gone())
-    }
-}
-
-/// A call that was handed over.
-pub(super) struct Pending(oneshot::Receiver<Answer>);
-
-impl Pending {
-    /// One that is answered already.
-    fn of(answer: Answer) -> Self {
-        let (reply, pending) = oneshot::channel();
-        // The receiver is right here.
-        let _ = reply.send(answer);
-        Self(pending)
-    }
-
-    /// Waits for the answer. Nothing is lost when the future is dropped before.
-    pub(super) async fn answer(&mut self) -> Answer {
-        (&mut self.0).await.unwrap_or_else(|_| Err(gone()))
     }
 }
 
@@ -245,7 +236,7 @@ impl Remote {
         Self { lines, waiting }
     }
 
-    async fn send(&self, call: Call, subscriber: Option<Teller>) -> Result<Pending, EngineError> {
+    async fn call(&self, call: Call, subscriber: Option<Teller>) -> Answer {
         let (sender, answer) = oneshot::channel();
         let subscribe = subscriber.is_some();
         let id = {
@@ -274,7 +265,7 @@ impl Remote {
             let why = lock(&self.waiting).closed.clone();
             return Err(why.unwrap_or_else(gone));
         }
-        Ok(Pending(answer))
+        answer.await.unwrap_or_else(|_| Err(gone()))
     }
 }
 

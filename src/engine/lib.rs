@@ -19,6 +19,7 @@ pub mod host;
 pub mod journal;
 pub mod judge;
 pub mod judging;
+mod lane;
 pub mod link;
 pub mod located;
 pub mod locations;

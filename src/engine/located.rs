@@ -101,15 +101,25 @@ impl FoundPath {
     }
 }
 
+/// The files below a folder that git does not ignore, held against one set: matching thousands of
+/// files takes as long as listing them, so that both are done by whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// The digest of the set.
+    pub set: String,
+    /// For each check that a change of some file breaks, the first such file.
+    pub guarded: Vec<(usize, FoundPath)>,
+}
+
 /// A folder of which anything may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocatedFolder {
     pub folder: FoundPath,
     /// Some file right in it.
     pub sample: FoundPath,
-    /// The files below that git does not ignore. `None`: not listed, since listing costs a walk
-    /// and most decisions do without; a decision that needs them says so.
-    pub files: Option<Vec<FoundPath>>,
+    /// What is guarded below. `None`: not listed, since listing costs a walk and most decisions do
+    /// without; a decision that needs it says so.
+    pub files: Option<Listing>,
 }
 
 /// A place that is changed.

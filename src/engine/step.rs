@@ -7,7 +7,7 @@ use ulid::Ulid;
 
 use super::{
     EngineError,
-    core::{reach::Unlisted, sets::Compiled},
+    core::sets::Compiled,
     facts::{Facts, Need},
 };
 use crate::store::Batch;
@@ -78,18 +78,6 @@ impl From<EngineError> for Stop {
 impl From<Need> for Stop {
     fn from(need: Need) -> Self {
         Self::Needs(need)
-    }
-}
-
-impl From<Unlisted> for Need {
-    fn from(_: Unlisted) -> Self {
-        Self::Files
-    }
-}
-
-impl From<Unlisted> for Stop {
-    fn from(unlisted: Unlisted) -> Self {
-        Self::Needs(unlisted.into())
     }
 }
 

@@ -11,7 +11,7 @@
 use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use super::{
-    automaton::{Answer, PathSet, Surface, Term, Witness, find},
+    automaton::{PathSet, Search, Surface, Term, Witness, find},
     polarity::{Polarity, statement},
 };
 use crate::model::{Invariant, InvariantId, Layer, Scope};
@@ -140,10 +140,10 @@ fn explain(kept: &[Kept<'_>], next: &Kept<'_>) -> Outcome {
     };
     loop {
         match together(&chosen) {
-            Answer::Undecided => return Outcome::Possible(None),
+            Search::Undecided => return Outcome::Possible(None),
             // Empty by itself: that is a *dead* invariant, and no contradiction between two.
-            Answer::None if chosen.is_empty() => return Outcome::Possible(None),
-            Answer::None => {
+            Search::None if chosen.is_empty() => return Outcome::Possible(None),
+            Search::None => {
                 // An explanation with a part that is not needed would send a person to edit the
                 // wrong invariant: each one is left out in turn, and only kept when it is needed.
                 let mut at = 0;
@@ -151,14 +151,14 @@ fn explain(kept: &[Kept<'_>], next: &Kept<'_>) -> Outcome {
                     let mut without = chosen.clone();
                     without.remove(at);
                     match together(&without) {
-                        Answer::None => chosen = without,
+                        Search::None => chosen = without,
                         _ => at += 1,
                     }
                 }
                 chosen.sort_unstable();
                 return Outcome::Impossible(chosen);
             }
-            Answer::Found(Witness(path)) => {
+            Search::Found(Witness(path)) => {
                 let forbids = |k: &Kept<'_>| !k.set.allows(&path);
                 match kept.iter().position(forbids) {
                     None => return Outcome::Possible(Some(path)),
@@ -175,8 +175,8 @@ fn explain(kept: &[Kept<'_>], next: &Kept<'_>) -> Outcome {
 
 /// The contradiction of `next` with `members`, with a path for each side where one is found.
 fn letter_contradiction(members: &[&Kept<'_>], next: &Kept<'_>) -> Contradiction {
-    let path = |answer: Answer| match answer {
-        Answer::Found(witness) => Some(witness),
+    let path = |answer: Search| match answer {
+        Search::Found(witness) => Some(witness),
         _ => None,
     };
     let theirs: Vec<Term<'_>> = members.iter().map(|k| (&*k.set, true)).collect();

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    automaton::{Answer, PathSet, Surface, Term, Witness, find},
+    automaton::{PathSet, Search, Surface, Term, Witness, find},
     conflict::{by_strength, sentence, strength},
     polarity::{content_words, statement},
 };
@@ -94,9 +94,9 @@ pub fn is_contained(a: &PathSet, b: &PathSet) -> Option<bool> {
         return Some(!meets);
     }
     match find(&[(a, true), (b, false)]) {
-        Answer::None => Some(true),
-        Answer::Found(_) => Some(false),
-        Answer::Undecided => None,
+        Search::None => Some(true),
+        Search::Found(_) => Some(false),
+        Search::Undecided => None,
     }
 }
 
@@ -128,20 +128,20 @@ pub fn compare(
     let lost = witness(&[(&before, true), (&after, false)], tree);
     let gained = witness(&[(&after, true), (&before, false)], tree);
     match (lost, gained) {
-        (Answer::None, Answer::None) => Comparison::Equal,
-        (Answer::Found(lost), Answer::None) => Comparison::Tighter(lost),
-        (Answer::None, Answer::Found(gained)) => Comparison::Looser(gained),
-        (Answer::Found(lost), Answer::Found(gained)) => Comparison::Incomparable(lost, gained),
+        (Search::None, Search::None) => Comparison::Equal,
+        (Search::Found(lost), Search::None) => Comparison::Tighter(lost),
+        (Search::None, Search::Found(gained)) => Comparison::Looser(gained),
+        (Search::Found(lost), Search::Found(gained)) => Comparison::Incomparable(lost, gained),
         _ => Comparison::Undecided,
     }
 }
 
 /// A path that fulfils all terms: a file of `tree` when one does, else the shortest one that the
 /// search finds.
-pub fn witness(terms: &[Term<'_>], tree: &[String]) -> Answer {
+pub fn witness(terms: &[Term<'_>], tree: &[String]) -> Search {
     let fits = |path: &&String| terms.iter().all(|(set, yes)| set.allows(path) == *yes);
     match tree.iter().find(fits) {
-        Some(path) => Answer::Found(Witness(path.clone())),
+        Some(path) => Search::Found(Witness(path.clone())),
         None => find(terms),
     }
 }
@@ -325,7 +325,7 @@ impl Finder {
                     continue;
                 }
                 let terms = [(&*lower.set, true), (&*global.set, false)];
-                if let Answer::Found(Witness(path)) = witness(&terms, tree) {
+                if let Search::Found(Witness(path)) = witness(&terms, tree) {
                     widened.insert((global.slot, lower.slot));
                     found.push(Finding {
                         kind: Kind::Widens,
@@ -492,7 +492,7 @@ fn cut(a: &PathSet, b: &PathSet) -> Option<Result<Cut, ()>> {
         let all = a.samples().iter().chain(b.samples());
         let fits = |s: &&String| terms.iter().all(|(set, yes)| set.allows(s) == *yes);
         match all.into_iter().find(fits) {
-            Some(path) => Answer::Found(Witness(path.clone())),
+            Some(path) => Search::Found(Witness(path.clone())),
             None => find(terms),
         }
     };
@@ -503,9 +503,9 @@ fn cut(a: &PathSet, b: &PathSet) -> Option<Result<Cut, ()>> {
         [(b, true), (a, false)],
     ] {
         match sample(&terms) {
-            Answer::Found(Witness(path)) => paths.push(path),
-            Answer::None => return None,
-            Answer::Undecided => return Some(Err(())),
+            Search::Found(Witness(path)) => paths.push(path),
+            Search::None => return None,
+            Search::Undecided => return Some(Err(())),
         }
     }
     let [both, only_a, only_b] = <[String; 3]>::try_from(paths).ok()?;

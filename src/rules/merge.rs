@@ -10,15 +10,15 @@ use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 use super::{
     automaton::Surface,
     conflict::{Contradiction, contradictions},
-    normalise::{Key, Keyed},
+    normalise::{Key, KeyedInvariant},
 };
 use crate::model::{ConflictRecord, Invariant, Origin, Severity};
 
 /// A copy that another one displaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadow {
-    pub loser: Arc<Keyed>,
-    pub winner: Arc<Keyed>,
+    pub loser: Arc<KeyedInvariant>,
+    pub winner: Arc<KeyedInvariant>,
     /// Such as `plan scope > project scope` or `non-overridable global`.
     pub rationale: String,
     /// Why both cannot be in force, for two that are no copies of each other.
@@ -29,7 +29,7 @@ pub struct Shadow {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Merged {
     /// In force: by rank, highest first, and within a scope by age.
-    pub effective: Vec<Arc<Keyed>>,
+    pub effective: Vec<Arc<KeyedInvariant>>,
     /// Displaced, in the same order.
     pub shadowed: Vec<Shadow>,
     /// Contradictions that precedence does not settle: a person must edit one.
@@ -39,8 +39,8 @@ pub struct Merged {
 /// Merges what was collected for one plan: what is in force, what is displaced and by what, and
 /// what contradicts each other. Input order does not matter. Linear in the number of invariants,
 /// but for the proofs of contradictions.
-pub fn merge(collected: &[Arc<Keyed>]) -> Merged {
-    let mut winners: HashMap<&Key, &Arc<Keyed>> = HashMap::with_capacity(collected.len());
+pub fn merge(collected: &[Arc<KeyedInvariant>]) -> Merged {
+    let mut winners: HashMap<&Key, &Arc<KeyedInvariant>> = HashMap::with_capacity(collected.len());
     for candidate in collected {
         winners
             .entry(&candidate.key)
@@ -198,7 +198,12 @@ mod tests {
     }
 
     fn run(invariants: Vec<Invariant>) -> Merged {
-        merge(&invariants.into_iter().map(Keyed::new).collect::<Vec<_>>())
+        merge(
+            &invariants
+                .into_iter()
+                .map(KeyedInvariant::new)
+                .collect::<Vec<_>>(),
+        )
     }
 
     fn texts(merged: &Merged) -> Vec<(String, String)> {

@@ -21,12 +21,12 @@ pub enum Key {
 
 /// An invariant with its key, computed once when it is loaded or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keyed {
+pub struct KeyedInvariant {
     pub invariant: Invariant,
     pub key: Key,
 }
 
-impl Keyed {
+impl KeyedInvariant {
     /// Takes the invariant and computes its key.
     pub fn new(invariant: Invariant) -> Arc<Self> {
         let key = key(&invariant);

@@ -380,6 +380,10 @@ impl Screen {
 
     /// Takes a changed configuration over; a broken one changes nothing.
     fn reload(&mut self, config: &std::path::Path) {
+        // An editor empties a file before it writes it; what was read last stays until it has.
+        if std::fs::metadata(config).is_ok_and(|file| file.len() == 0) {
+            return;
+        }
         match look::load(config) {
             Ok((settings, theme)) => {
                 if settings.ui.mouse != self.model.settings.ui.mouse {

@@ -68,7 +68,7 @@ fn editing_removing_filtering_and_help() {
     s.send("e");
     s.shows("Edit an invariant");
     s.send("!\u{13}");
-    s.shows("beta rule!");
+    s.shows("saved: beta rule!");
     s.send("\u{1b}");
     s.shows("alpha rule");
     s.send("?");
@@ -430,6 +430,8 @@ fn the_configuration_is_taken_over_live_and_a_broken_one_is_told() {
     s.shows("Help: type to filter");
     s.send("?");
     s.hides("Help: type to filter");
+    // A file that is just being written says nothing.
+    w.configure("");
     w.configure("[keys]\nadd = [\"d\"]\n");
     s.shows("asks for");
     s.send("n");

@@ -14,6 +14,10 @@ use crate::{
     model::{Attempt, Effect, Verdict, VerdictKind},
 };
 
+mod decided;
+mod foreign;
+mod own_places;
+
 const PROJECT: &str = "/home/mira/tidewater";
 
 fn fixtures(name: &str) -> Vec<(String, Vec<u8>)> {

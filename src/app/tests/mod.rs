@@ -255,6 +255,30 @@ fn what_was_added_here_is_brought_into_view() {
 }
 
 #[test]
+fn a_save_that_is_answered_under_a_question_closes_both_and_a_refused_one_stays() {
+    let mut m = example();
+    press(&mut m, "1 g 2 a x ctrl-s esc");
+    assert!(matches!(m.overlays.as_slice(), [_, Overlay::Confirm(_)]));
+    let refused = EngineError::invalid("no");
+    answer(&mut m, Answered::Add(Err(refused)));
+    press(&mut m, "n");
+    let [Overlay::Editor(editor)] = m.overlays.as_slice() else {
+        panic!("the text is lost")
+    };
+    assert_eq!(
+        (editor.saving, editor.refused.as_deref()),
+        (false, Some("no"))
+    );
+    press(&mut m, "ctrl-s esc");
+    let added = Added {
+        invariant: invariant(11, Scope::Global, "x"),
+        notes: Vec::new(),
+    };
+    answer(&mut m, Answered::Add(Ok(added)));
+    assert!(m.overlays.is_empty(), "nothing is left to throw away");
+}
+
+#[test]
 fn the_editor_checks_patterns_while_they_are_typed() {
     let mut m = example();
     press(&mut m, "a tab right right tab");

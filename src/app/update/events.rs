@@ -14,12 +14,12 @@ use crate::{
     },
     engine::{EngineError, State, requests::Snapshot},
     model::{Event, EventKind, Invariant, visible},
-    rules::normalise::Keyed,
+    rules::normalise::KeyedInvariant,
 };
 
 pub(super) fn take_snapshot(model: &mut Model, mut snapshot: Snapshot) {
     let built_in = std::mem::take(&mut snapshot.built_in);
-    model.built_in = built_in.into_iter().map(Keyed::new).collect();
+    model.built_in = built_in.into_iter().map(KeyedInvariant::new).collect();
     model.can_put_back = snapshot.restores;
     model.judge_bounds = snapshot.judge_bounds;
     let first = !std::mem::replace(&mut model.started, true);
@@ -238,10 +238,17 @@ pub(super) fn on_answer(model: &mut Model, answer: Answered) {
     }
 }
 
-/// The editor closes on what it saved.
+/// Where the editor lies that waits for its save. A question may lie on it by now, since a
+/// person need not wait.
+fn saving_editor(model: &Model) -> Option<usize> {
+    let saves = |overlay: &Overlay| matches!(overlay, Overlay::Editor(e) if e.saving);
+    model.overlays.iter().position(saves)
+}
+
+/// The editor closes on what it saved, with the question whether to throw that away.
 fn saved(model: &mut Model, word: &str, invariant: &Invariant, notes: &[String]) {
-    if let Some(Overlay::Editor(_)) = model.overlays.last() {
-        model.overlays.pop();
+    if let Some(at) = saving_editor(model) {
+        model.overlays.truncate(at);
     }
     model.reveal = Some(invariant.id);
     let mut text = format!("{word}: {}", visible(&invariant.text.replace('\n', " ")));
@@ -253,7 +260,8 @@ fn saved(model: &mut Model, word: &str, invariant: &Invariant, notes: &[String])
 
 /// The editor stays open, so that nothing typed is lost.
 fn not_saved(model: &mut Model, error: &EngineError) {
-    match model.overlays.last_mut() {
+    let at = saving_editor(model);
+    match at.and_then(|at| model.overlays.get_mut(at)) {
         Some(Overlay::Editor(editor)) => {
             editor.saving = false;
             editor.refused = Some(error.to_string());

@@ -16,7 +16,7 @@ use crate::{
         stream::Tone,
         tree::Node,
     },
-    engine::requests::{Answer, AssentAnswer, Edit, PlanResume, PlanTransition, PutBack, Resolve},
+    engine::requests::{AssentAnswer, Edit, PlanResume, PlanTransition, PutBack, Resolve, Ruling},
     model::{InvariantPatch, Layer, LetterCheck, PlanId, visible},
 };
 
@@ -253,7 +253,7 @@ fn reason_key(
                     AssentAnswer {
                         id: id.to_string(),
                         by: crate::engine::caller::person(),
-                        answer: Answer::Refuse { reason },
+                        answer: Ruling::Refuse { reason },
                     },
                 ),
                 _ => Vec::new(),
@@ -337,7 +337,7 @@ fn take(model: &mut Model, mut resolver: Resolver, way: Way) -> Vec<Effect> {
                 AssentAnswer {
                     id: id.to_string(),
                     by: crate::engine::caller::person(),
-                    answer: Answer::Approve { for_plan },
+                    answer: Ruling::Approve { for_plan },
                 },
             );
         }

@@ -7,7 +7,7 @@ use super::{
     Outcome, plan_ref, table,
 };
 use crate::{
-    engine::requests::{Answer, AssentAnswer, Assents},
+    engine::requests::{AssentAnswer, Assents, Ruling},
     model::{Assent, AssentStatus, visible},
 };
 
@@ -15,9 +15,9 @@ pub(super) fn assent(context: &mut Context, command: AssentCommand) -> Outcome {
     match command {
         AssentCommand::List { plan, all } => list(context, plan, all),
         AssentCommand::Approve { id, plan } => {
-            answer(context, id, Answer::Approve { for_plan: plan })
+            answer(context, id, Ruling::Approve { for_plan: plan })
         }
-        AssentCommand::Refuse { id, reason } => answer(context, id, Answer::Refuse { reason }),
+        AssentCommand::Refuse { id, reason } => answer(context, id, Ruling::Refuse { reason }),
     }
 }
 
@@ -74,7 +74,7 @@ fn status(assent: &Assent) -> String {
     }
 }
 
-fn answer(context: &mut Context, id: String, answer: Answer) -> Outcome {
+fn answer(context: &mut Context, id: String, answer: Ruling) -> Outcome {
     let request = AssentAnswer {
         id,
         by: crate::engine::caller::person(),

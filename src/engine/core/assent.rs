@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{
         EngineError,
-        requests::{Answer, PlanRef},
+        requests::{PlanRef, Ruling},
         step::Step,
     },
     Core,
@@ -19,7 +19,7 @@ use crate::{
         Assent, AssentId, AssentStatus, Attempt, Breach, Change, EventKind, InvariantId, PlanId,
         Running, Session, Signature, hex,
     },
-    rules::normalise::Keyed,
+    rules::normalise::KeyedInvariant,
 };
 
 /// What an attempt that needs assent has of it.
@@ -40,7 +40,7 @@ impl Core {
         &mut self,
         session: &Session,
         attempt: &Attempt,
-        hits: Vec<(Arc<Keyed>, Hit)>,
+        hits: Vec<(Arc<KeyedInvariant>, Hit)>,
         step: &mut Step<'_>,
     ) -> AssentOutcome {
         let change = attempt.change.clone().unwrap_or_else(|| described(attempt));
@@ -184,7 +184,7 @@ impl Core {
         &mut self,
         id: &str,
         by: String,
-        answer: Answer,
+        answer: Ruling,
         step: &mut Step<'_>,
     ) -> Result<Assent, EngineError> {
         let ids = self.state.assents.keys();
@@ -196,17 +196,17 @@ impl Core {
         }
         let answered_at = step.now;
         assent.status = match answer {
-            Answer::Approve { for_plan } => AssentStatus::Approved {
+            Ruling::Approve { for_plan } => AssentStatus::Approved {
                 by,
                 answered_at,
                 for_plan,
                 used: false,
             },
-            Answer::Refuse { reason } if reason.trim().is_empty() => {
+            Ruling::Refuse { reason } if reason.trim().is_empty() => {
                 let message = "a refusal needs a reason, which the model reads";
                 return Err(EngineError::invalid(message).hint("give --reason"));
             }
-            Answer::Refuse { reason } => AssentStatus::Refused {
+            Ruling::Refuse { reason } => AssentStatus::Refused {
                 by,
                 answered_at,
                 reason,

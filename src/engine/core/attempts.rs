@@ -9,7 +9,7 @@ use super::{
     super::{
         EngineError,
         builtin::BuiltIn,
-        facts::{Facts, Need},
+        facts::{Facts, ForSet, Need},
         located::{LocatedAttempt, LocatedEffect, acts},
         message,
         requests::EffectiveOf,
@@ -25,7 +25,7 @@ use crate::{
         Attempt, Breach, Effect, EventKind, Invariant, Layer, PhaseState, PlanChange, PlanId,
         Session, Severity, Signature, Verdict, VerdictKind,
     },
-    rules::{normalise::Keyed, shell::looks_around},
+    rules::{normalise::KeyedInvariant, shell::looks_around},
 };
 
 /// An attempt held against the set that is in force, before anything is recorded.
@@ -147,8 +147,9 @@ impl Core {
                 "invar denied this {tool}: not all invariants can be loaded ({fault}). A person must mend that."
             ));
         }
-        let needs_assent =
-            |(keyed, _): &(Arc<Keyed>, Hit)| matches!(keyed.invariant.layer, Layer::Assent { .. });
+        let needs_assent = |(keyed, _): &(Arc<KeyedInvariant>, Hit)| {
+            matches!(keyed.invariant.layer, Layer::Assent { .. })
+        };
         let (mut assents, hits): (Vec<_>, Vec<_>) =
             reached.hits.into_iter().partition(needs_assent);
         // Several patterns of one invariant may match one path: that is one question.
@@ -256,10 +257,14 @@ impl Core {
     ///
     /// # Errors
     /// No such plan, or an invariant that cannot be checked.
-    fn preview(&self, of: EffectiveOf, facts: &Facts) -> Result<Compiled, EngineError> {
+    fn preview(&self, of: EffectiveOf, facts: &Facts) -> Result<Arc<Compiled>, EngineError> {
         let (_, merged) = self.merged_for(of, &facts.root.written)?;
         let effective = &merged.effective;
-        Ok(self.sets.compile_anew(effective, &facts.root, true)?)
+        Ok(Arc::new(self.sets.compile_anew(
+            effective,
+            &facts.root,
+            true,
+        )?))
     }
 
     /// What an attempt would break, each as a first strike. Nothing is counted.
@@ -268,10 +273,10 @@ impl Core {
     /// The files of a folder decide, and are not listed.
     fn would_break(
         &self,
-        compiled: &Compiled,
+        compiled: &Arc<Compiled>,
         attempt: &Attempt,
         located: &LocatedAttempt,
-    ) -> Result<Vec<Breach>, Unlisted> {
+    ) -> Result<Vec<Breach>, Need> {
         let mut breaches: Vec<Breach> = Vec::new();
         for (keyed, hit) in self.reached(attempt, located, compiled)?.hits {
             // No plan has this id, so that this is the first strike.
@@ -287,7 +292,7 @@ impl Core {
     }
 
     /// The invariant that only people change invariants.
-    pub(super) fn only_people(&self) -> Option<&Arc<Keyed>> {
+    pub(super) fn only_people(&self) -> Option<&Arc<KeyedInvariant>> {
         let mut own = self.sets.built_in().iter();
         own.find(|k| k.invariant.id == BuiltIn::OnlyPeople.id())
     }
@@ -300,19 +305,20 @@ impl Core {
         &self,
         attempt: &Attempt,
         located: &LocatedAttempt,
-        compiled: &Compiled,
-    ) -> Result<Reached, Unlisted> {
+        compiled: &Arc<Compiled>,
+    ) -> Result<Reached, Need> {
         // An effect that was not located must not pass for one that breaks nothing.
         if located.effects.len() != attempt.effects.len() {
-            return Err(Unlisted);
+            return Err(Need::Root(compiled.checks().root.written.clone()));
         }
         let checks = compiled.checks();
+        let files = |Unlisted| Need::Files(ForSet(Arc::clone(compiled)));
         let (mut reached, mut hits, mut changes) = (Vec::new(), Vec::new(), false);
         let (mut waits, mut applies, mut begins) = (None, false, false);
         for (effect, located) in attempt.effects.iter().zip(&located.effects) {
             changes |= !effect.changed_paths().is_empty();
             begins |= !effect.changed_paths().is_empty();
-            hits.extend(checks.of_effect(located)?);
+            hits.extend(checks.of_effect(located).map_err(files)?);
             let LocatedEffect::Line(line) = located else {
                 continue;
             };
@@ -423,7 +429,7 @@ pub(super) struct AgentMode {
 /// What an attempt comes to, by all its effects.
 struct Reached {
     /// The invariants that it would break.
-    hits: Vec<(Arc<Keyed>, Hit)>,
+    hits: Vec<(Arc<KeyedInvariant>, Hit)>,
     /// It may change something: not all of it is proven to read.
     changes: bool,
     /// The part of a command that takes its orders from later input.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     super::{
         EngineError,
-        facts::{Facts, Need},
+        facts::{Facts, ForSet, Need},
         located::{FoundPath, FoundPlace, LocatedEffect, LocatedLine, LocatedTarget},
         message::allowed_instead,
         requests::{Asked, EffectiveOf, ExplainWhat, Explained, ReadEffect},
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     model::{Breach, PlanId, Signature},
-    rules::{normalise::Keyed, shell::Target},
+    rules::{normalise::KeyedInvariant, shell::Target},
 };
 
 impl Core {
@@ -37,19 +37,22 @@ impl Core {
             .sets
             .compile_anew(&merged.effective, &facts.root, true)
             .map_err(EngineError::from)?;
+        let compiled = Arc::new(compiled);
         let checks = compiled.checks();
+        let unlocated = || Need::Root(facts.root.written.clone());
         let located = facts.attempts.first().and_then(|a| a.effects.first());
-        let effect = located.ok_or(Need::Files)?;
-        let hits = checks.of_effect(effect)?;
+        let effect = located.ok_or_else(unlocated)?;
+        let files = |_| Need::Files(ForSet(Arc::clone(&compiled)));
+        let hits = checks.of_effect(effect).map_err(files)?;
         let (mut explained, rule_changes) = match (what, effect) {
             (ExplainWhat::Command(_), LocatedEffect::Line(line)) => {
                 (of_line(line), line.reading.rule_changes.as_slice())
             }
             (_, LocatedEffect::Declared(targets)) => match targets.first() {
                 Some(LocatedTarget::Change(found)) => (of_path(found), [].as_slice()),
-                _ => return Err(Need::Files.into()),
+                _ => return Err(unlocated().into()),
             },
-            _ => return Err(Need::Files.into()),
+            _ => return Err(unlocated().into()),
         };
         let letters = checks.letters.iter().enumerate();
         let mut breaches: Vec<Breach> = Vec::new();
@@ -86,7 +89,7 @@ impl Core {
     }
 }
 
-fn asked(keyed: &Arc<Keyed>, broken_by: Vec<String>) -> Asked {
+fn asked(keyed: &Arc<KeyedInvariant>, broken_by: Vec<String>) -> Asked {
     let invariant = &keyed.invariant;
     let allowed = match invariant.layer.letter() {
         Some(check) => allowed_instead(check),

@@ -61,7 +61,7 @@ use crate::{
         automaton::Witness,
         findings::Finder,
         merge::{Merged, merge},
-        normalise::Keyed,
+        normalise::KeyedInvariant,
     },
     store::Past,
 };
@@ -100,7 +100,7 @@ impl Core {
         let built_in = super::builtin::invariants(locations).into_iter();
         Self {
             state,
-            sets: Sets::new(built_in.map(Keyed::new).collect(), &locations.home),
+            sets: Sets::new(built_in.map(KeyedInvariant::new).collect(), &locations.home),
             remedy: config.remedy.on_invariant_breach,
             reconcile_seconds: config.engine.reconcile_seconds,
             restores: config.tree.restore,
@@ -328,7 +328,7 @@ impl Core {
                 witnesses: c.witnesses.as_ref().map(|(a, b)| (shown(a), shown(b))),
             })
         };
-        let plain = |k: &Arc<Keyed>| k.invariant.clone();
+        let plain = |k: &Arc<KeyedInvariant>| k.invariant.clone();
         Ok(EffectiveSet {
             plan_id,
             invariants: merged.effective.iter().map(plain).collect(),
@@ -360,6 +360,10 @@ impl Core {
         Ok((plan_id, merge(&collected)))
     }
 
+    /// The invariants of a scope, a plan or all, by age; those that were removed only when asked.
+    ///
+    /// # Errors
+    /// No such plan, or several.
     pub(super) fn list(&self, asked: List, here: &Path) -> Result<Vec<Invariant>, EngineError> {
         let scope = match asked.plan {
             Some(plan) => Some(Scope::Plan(self.find_plan(&plan, here)?.id)),
@@ -409,7 +413,7 @@ impl Core {
     ///
     /// # Errors
     /// No invariant, or several.
-    pub fn find_invariant(&self, text: &str) -> Result<&Arc<Keyed>, EngineError> {
+    pub fn find_invariant(&self, text: &str) -> Result<&Arc<KeyedInvariant>, EngineError> {
         let ids = self.state.invariants.keys();
         match unique("invariant", text, ids, "see `invar list --all`") {
             Ok(id) => Ok(&self.state.invariants[&id]),

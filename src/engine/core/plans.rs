@@ -19,7 +19,7 @@ use crate::{
         ActionName, EventKind, InvariantId, Phase, PhaseState, Plan, PlanChange, PlanId, Project,
         ProjectName, ReconciliationResult, Scope, Transition,
     },
-    rules::{glob, normalise::Keyed},
+    rules::{glob, normalise::KeyedInvariant},
 };
 
 impl Core {
@@ -356,7 +356,7 @@ impl Core {
     /// The first letter check that cannot be run, with its fault; `None` when all can.
     pub(crate) fn uncheckable(
         &self,
-        effective: &[std::sync::Arc<Keyed>],
+        effective: &[std::sync::Arc<KeyedInvariant>],
     ) -> Option<(InvariantId, String)> {
         effective.iter().find_map(|keyed| {
             let patterns = keyed.invariant.layer.letter()?.patterns();

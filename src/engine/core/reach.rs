@@ -14,7 +14,7 @@ use crate::{
     model::{Origin, Severity, Signature},
     rules::{
         letter::LetterSet,
-        normalise::Keyed,
+        normalise::KeyedInvariant,
         shell::{Found, Unresolved},
     },
 };
@@ -31,7 +31,7 @@ pub(crate) struct Hit {
     pub why: Option<String>,
 }
 
-/// The decision needs the files of a folder, and they are not listed.
+/// The decision needs the files of a folder, and they are not listed for its set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unlisted;
 
@@ -39,8 +39,10 @@ pub(crate) struct Unlisted;
 #[derive(Clone, Copy)]
 pub(crate) struct Checks<'a> {
     pub set: &'a LetterSet,
-    pub letters: &'a [Arc<Keyed>],
+    pub letters: &'a [Arc<KeyedInvariant>],
     pub root: &'a Root,
+    /// Tells the set from others.
+    pub digest: &'a str,
 }
 
 impl Checks<'_> {
@@ -177,11 +179,10 @@ impl Checks<'_> {
         if wild.is_empty() {
             return Ok(hits);
         }
-        for file in folder.files.as_ref().ok_or(Unlisted)? {
-            for index in file.broken(self.set, false) {
-                if wild.contains(&index) && !hits.iter().any(|h| h.index == index) {
-                    hits.push(hit(index, file, why));
-                }
+        let listing = folder.files.as_ref().filter(|l| l.set == self.digest);
+        for (index, file) in &listing.ok_or(Unlisted)?.guarded {
+            if wild.contains(index) && !hits.iter().any(|h| h.index == *index) {
+                hits.push(hit(*index, file, why));
             }
         }
         Ok(hits)

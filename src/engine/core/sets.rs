@@ -19,19 +19,19 @@ use crate::{
         glob::GlobError,
         letter::{LetterSet, PatternEnv},
         merge::{Merged, merge},
-        normalise::Keyed,
+        normalise::KeyedInvariant,
     },
 };
 
 /// An effective set with invar's own invariants, ready to be held against located attempts.
 #[derive(Debug)]
-pub(crate) struct Compiled {
+pub struct Compiled {
     root: Root,
     /// What each check of `set` stands for, in its order.
-    letters: Vec<Arc<Keyed>>,
+    letters: Vec<Arc<KeyedInvariant>>,
     set: LetterSet,
     /// What is in force, without invar's own.
-    effective: Vec<Arc<Keyed>>,
+    effective: Vec<Arc<KeyedInvariant>>,
     /// A judge or a person has to see what is changed.
     wants_changes: bool,
     /// Names what a model reads of the set: equal for sets that read the same.
@@ -45,11 +45,12 @@ impl Compiled {
             set: &self.set,
             letters: &self.letters,
             root: &self.root,
+            digest: &self.digest,
         }
     }
 
     /// The invariant that check `index` of the set stands for.
-    pub(crate) fn letter(&self, index: usize) -> &Arc<Keyed> {
+    pub(crate) fn letter(&self, index: usize) -> &Arc<KeyedInvariant> {
         &self.letters[index]
     }
 
@@ -76,7 +77,9 @@ impl Compiled {
 }
 
 /// The judgment clauses of an effective set, each with its checkpoint.
-pub(crate) fn clauses(effective: &[Arc<Keyed>]) -> impl Iterator<Item = (&Invariant, Checkpoint)> {
+pub(crate) fn clauses(
+    effective: &[Arc<KeyedInvariant>],
+) -> impl Iterator<Item = (&Invariant, Checkpoint)> {
     let all = effective.iter().map(|k| &k.invariant);
     all.filter_map(|i| match &i.layer {
         Layer::Judgment { checkpoint } => Some((i, *checkpoint)),
@@ -103,7 +106,7 @@ type Content = [u8; 32];
 /// The merges and the compiled sets of the plans at hand.
 #[derive(Debug)]
 pub(crate) struct Sets {
-    built_in: Vec<Arc<Keyed>>,
+    built_in: Vec<Arc<KeyedInvariant>>,
     home: PathBuf,
     merged: HashMap<PlanId, Arc<Merged>>,
     /// One for each directory that agents of the plan work in.
@@ -117,7 +120,7 @@ pub(crate) struct Sets {
 
 impl Sets {
     /// No plan yet; `built_in` are invar's own, `home` is what `~` means in a pattern.
-    pub(crate) fn new(built_in: Vec<Arc<Keyed>>, home: &Path) -> Self {
+    pub(crate) fn new(built_in: Vec<Arc<KeyedInvariant>>, home: &Path) -> Self {
         Self {
             built_in,
             home: home.to_owned(),
@@ -130,7 +133,7 @@ impl Sets {
     }
 
     /// invar's own invariants.
-    pub(crate) fn built_in(&self) -> &[Arc<Keyed>] {
+    pub(crate) fn built_in(&self) -> &[Arc<KeyedInvariant>] {
         &self.built_in
     }
 
@@ -149,7 +152,7 @@ impl Sets {
     pub(crate) fn merged(
         &mut self,
         plan: PlanId,
-        collected: impl FnOnce() -> Vec<Arc<Keyed>>,
+        collected: impl FnOnce() -> Vec<Arc<KeyedInvariant>>,
     ) -> Arc<Merged> {
         if let Some(merged) = self.merged.get(&plan) {
             return Arc::clone(merged);
@@ -171,7 +174,7 @@ impl Sets {
         &mut self,
         plan: PlanId,
         root: &Root,
-        collected: impl FnOnce() -> Vec<Arc<Keyed>>,
+        collected: impl FnOnce() -> Vec<Arc<KeyedInvariant>>,
     ) -> Result<Arc<Compiled>, Uncheckable> {
         if let Some(found) = self.known(plan, root) {
             return Ok(found);
@@ -195,7 +198,7 @@ impl Sets {
     /// [`Uncheckable`], when a pattern does not compile.
     pub(crate) fn compile(
         &mut self,
-        effective: &[Arc<Keyed>],
+        effective: &[Arc<KeyedInvariant>],
         root: &Root,
     ) -> Result<Arc<Compiled>, Uncheckable> {
         let key = (content(effective), root.clone());
@@ -214,7 +217,7 @@ impl Sets {
     /// [`Uncheckable`], when a pattern does not compile.
     pub(crate) fn compile_anew(
         &self,
-        effective: &[Arc<Keyed>],
+        effective: &[Arc<KeyedInvariant>],
         root: &Root,
         built_in: bool,
     ) -> Result<Compiled, Uncheckable> {
@@ -235,11 +238,11 @@ impl Sets {
 
     fn letters<'a>(
         &self,
-        invariants: impl Iterator<Item = &'a Arc<Keyed>>,
+        invariants: impl Iterator<Item = &'a Arc<KeyedInvariant>>,
         root: &Root,
-    ) -> Result<(Vec<Arc<Keyed>>, LetterSet), Uncheckable> {
+    ) -> Result<(Vec<Arc<KeyedInvariant>>, LetterSet), Uncheckable> {
         // What needs assent is found like what is untouched, pattern by pattern.
-        let mut letters: Vec<Arc<Keyed>> = Vec::new();
+        let mut letters: Vec<Arc<KeyedInvariant>> = Vec::new();
         let mut checks: Vec<LetterCheck> = Vec::new();
         for keyed in invariants {
             match &keyed.invariant.layer {
@@ -308,7 +311,7 @@ impl Sets {
 
 /// The content of an effective set. Parameters of a plan are bound in it, so that the layer says
 /// what the id does not.
-fn content(effective: &[Arc<Keyed>]) -> Content {
+fn content(effective: &[Arc<KeyedInvariant>]) -> Content {
     let mut hash = Sha256::new();
     for keyed in effective {
         let invariant = &keyed.invariant;

@@ -11,8 +11,9 @@ use std::{
 use super::places::{self, OwnDisk, root_at};
 use crate::{
     config::Config,
+    core::sets::Compiled,
     located::{
-        FoundPath, FoundPlace, LocatedAttempt, LocatedEffect, LocatedFolder, LocatedLine,
+        FoundPath, FoundPlace, Listing, LocatedAttempt, LocatedEffect, LocatedFolder, LocatedLine,
         LocatedTarget, Root, sample_of,
     },
     model::{Attempt, Effect},
@@ -62,10 +63,27 @@ impl Locator {
     }
 
     /// Lists the folders of which anything may change.
-    pub fn list(&self, located: &mut LocatedAttempt) {
+    pub(crate) fn list(&self, located: &mut LocatedAttempt, set: &Compiled) {
         let root = located.root.clone();
-        for folder in located.folders_mut().filter(|f| f.files.is_none()) {
-            folder.files = Some(self.files_of(&folder.folder, &root));
+        let known = |f: &LocatedFolder| f.files.as_ref().is_some_and(|l| l.set == set.digest());
+        for folder in located.folders_mut().filter(|f| !known(f)) {
+            folder.files = Some(self.listing(&folder.folder, &root, set));
+        }
+    }
+
+    fn listing(&self, folder: &FoundPath, root: &Root, set: &Compiled) -> Listing {
+        let checks = set.checks();
+        let mut guarded: Vec<(usize, FoundPath)> = Vec::new();
+        for file in self.files_of(folder, root) {
+            for index in file.broken(checks.set, false) {
+                if !guarded.iter().any(|(known, _)| *known == index) {
+                    guarded.push((index, file.clone()));
+                }
+            }
+        }
+        Listing {
+            set: set.digest().to_owned(),
+            guarded,
         }
     }
 

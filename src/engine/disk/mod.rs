@@ -78,6 +78,12 @@ impl Disk {
         disk
     }
 
+    /// The trees of the projects at work, for tests of who waits for them.
+    #[cfg(test)]
+    pub(crate) fn trees(&self) -> &Trees {
+        &self.trees
+    }
+
     /// Says that the process stays: trees are watched from then on, and not only looked at.
     pub(crate) fn stay(&self) {
         self.trees.stay();
@@ -250,10 +256,10 @@ impl Disk {
                     self.of_hook(hook, &root, facts)?;
                 }
             }
-            Need::Files => {
+            Need::Files(set) => {
                 let locator = self.locator();
                 for attempt in &mut facts.attempts {
-                    locator.list(attempt);
+                    locator.list(attempt, &set.0);
                 }
             }
             Need::Looks(roots) => {

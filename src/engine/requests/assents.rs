@@ -25,13 +25,13 @@ pub struct AssentAnswer {
     pub id: String,
     /// Who answers.
     pub by: String,
-    pub answer: Answer,
+    pub answer: Ruling,
 }
 
 /// A person's answer to a question for assent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum Ruling {
     Approve {
         /// As often as the same change comes in this plan, instead of once.
         for_plan: bool,

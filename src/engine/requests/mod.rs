@@ -28,7 +28,7 @@ use crate::{
     store::{LogReport, StoreSize},
 };
 
-pub use assents::{Answer, AssentAnswer, Assents, AssentsDelegated, StillWaiting};
+pub use assents::{AssentAnswer, Assents, AssentsDelegated, Ruling, StillWaiting};
 pub use checks::{
     Asked, Check, CheckPath, Checked, Explain, ExplainWhat, Explained, Findings, FindingsReport,
     Offence, ReadEffect, Replay,

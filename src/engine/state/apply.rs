@@ -73,7 +73,9 @@ impl State {
                 }
                 if attempt.may_write && verdict.lets_through() {
                     let command = Running::of(attempt, event.at);
-                    rows.extend(self.runs(agent, session, |running| running.push(command)));
+                    rows.extend(
+                        self.change_running(agent, session, |running| running.push(command)),
+                    );
                 }
                 rows
             }
@@ -92,7 +94,9 @@ impl State {
                 };
                 let end =
                     |running: &mut Vec<Running>| running.retain(|r| r.background || !ended(r));
-                self.runs(agent, session, end).into_iter().collect()
+                self.change_running(agent, session, end)
+                    .into_iter()
+                    .collect()
             }
             EventKind::ChangeNotAttributed { .. }
             | EventKind::ConfigurationRead { .. }
@@ -116,7 +120,7 @@ impl State {
                             running.push(command);
                         }
                     };
-                    rows.extend(self.runs(&assent.agent, &assent.session, run));
+                    rows.extend(self.change_running(&assent.agent, &assent.session, run));
                 }
                 rows
             }
@@ -217,7 +221,7 @@ impl State {
     }
 
     /// Changes what a session at hand is running; the row of that.
-    fn runs(
+    fn change_running(
         &mut self,
         agent: &str,
         session: &str,

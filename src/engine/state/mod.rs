@@ -12,7 +12,7 @@ use crate::{
         LetterCheck, Origin, Plan, PlanId, Project, ProjectName, Scope, Session, Strike,
         VerdictKind, Violation, ViolationId,
     },
-    rules::{glob, normalise::Keyed},
+    rules::{glob, normalise::KeyedInvariant},
     store::Loaded,
 };
 
@@ -45,7 +45,7 @@ pub fn is_breach(kind: &EventKind) -> bool {
 pub struct State {
     pub seq: u64,
     /// The invariants of what goes on, removed ones too.
-    pub invariants: BTreeMap<InvariantId, Arc<Keyed>>,
+    pub invariants: BTreeMap<InvariantId, Arc<KeyedInvariant>>,
     /// The active ones by where they apply.
     by_scope: HashMap<Scope, BTreeSet<InvariantId>>,
     pub plans: BTreeMap<PlanId, Plan>,
@@ -186,7 +186,10 @@ impl State {
     }
 
     /// The active invariants attached to exactly this scope, oldest first.
-    pub fn in_scope<'a>(&'a self, scope: &Scope) -> impl Iterator<Item = &'a Arc<Keyed>> + use<'a> {
+    pub fn in_scope<'a>(
+        &'a self,
+        scope: &Scope,
+    ) -> impl Iterator<Item = &'a Arc<KeyedInvariant>> + use<'a> {
         self.by_scope
             .get(scope)
             .into_iter()
@@ -196,7 +199,7 @@ impl State {
 
     /// All that applies to a plan, before the merge: global → project → action → plan. The
     /// invariants of its action get the plan's parameters.
-    pub fn collect_for_plan(&self, plan: &Plan) -> Vec<Arc<Keyed>> {
+    pub fn collect_for_plan(&self, plan: &Plan) -> Vec<Arc<KeyedInvariant>> {
         let mut collected = self.collect(Some(&plan.project), None);
         if let Some(action) = &plan.action {
             for keyed in self.in_scope(&Scope::Action(action.clone())) {
@@ -212,7 +215,7 @@ impl State {
         &self,
         project: Option<&ProjectName>,
         action: Option<&ActionName>,
-    ) -> Vec<Arc<Keyed>> {
+    ) -> Vec<Arc<KeyedInvariant>> {
         let mut collected: Vec<_> = self.in_scope(&Scope::Global).cloned().collect();
         if let Some(project) = project {
             collected.extend(self.in_scope(&Scope::Project(project.clone())).cloned());
@@ -301,7 +304,7 @@ pub fn default_project_name(root: &Path) -> ProjectName {
 
 /// The invariant with the parameters of the plan put in; unbound ones stay and are refused
 /// where the patterns are compiled.
-pub fn bound(keyed: &Arc<Keyed>, plan: &Plan) -> Arc<Keyed> {
+pub fn bound(keyed: &Arc<KeyedInvariant>, plan: &Plan) -> Arc<KeyedInvariant> {
     let Layer::Letter(check) = &keyed.invariant.layer else {
         return Arc::clone(keyed);
     };
@@ -324,11 +327,11 @@ pub fn bound(keyed: &Arc<Keyed>, plan: &Plan) -> Arc<Keyed> {
         invariant.text = new_check.sentence();
     }
     invariant.layer = Layer::Letter(new_check);
-    Keyed::new(invariant)
+    KeyedInvariant::new(invariant)
 }
 
 /// The copy of an action's invariant that `plan use` attaches to the plan.
-pub fn promoted(keyed: &Arc<Keyed>, plan: &Plan, action: &ActionName) -> Invariant {
+pub fn promoted(keyed: &Arc<KeyedInvariant>, plan: &Plan, action: &ActionName) -> Invariant {
     let mut invariant = bound(keyed, plan).invariant.clone();
     invariant.scope = Scope::Plan(plan.id);
     invariant.origin = Origin::PromotedFrom(action.clone());

@@ -11,7 +11,7 @@ use crate::{
         Assent, AssentId, Invariant, InvariantId, PlanId, Scope, Session, Strike, Violation,
         ViolationId,
     },
-    rules::normalise::Keyed,
+    rules::normalise::KeyedInvariant,
     store::{Past, Record, Row},
 };
 
@@ -79,7 +79,7 @@ impl State {
             let scope = invariant.scope.clone();
             self.by_scope.entry(scope).or_default().insert(id);
         }
-        self.invariants.insert(id, Keyed::new(invariant));
+        self.invariants.insert(id, KeyedInvariant::new(invariant));
     }
 
     fn drop_invariant(&mut self, id: InvariantId) {

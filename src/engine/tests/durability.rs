@@ -15,8 +15,8 @@ use crate::{
         Violation, ViolationId,
     },
     requests::{
-        ActionAdd, ActionRemove, Answer, AssentAnswer, Edit, Enforce, Events, Ping, PlanCancel,
-        PlanList, PlanResume, ProjectBind, Redo, Remove, Resolve, Restore, TakeSnapshot, Undo,
+        ActionAdd, ActionRemove, AssentAnswer, Edit, Enforce, Events, Ping, PlanCancel, PlanList,
+        PlanResume, ProjectBind, Redo, Remove, Resolve, Restore, Ruling, TakeSnapshot, Undo,
     },
     state::State,
 };
@@ -465,8 +465,8 @@ impl Op {
                     id: id.map_or("none".to_owned(), ToString::to_string),
                     by: "me".into(),
                     answer: match yes {
-                        true => Answer::Approve { for_plan: false },
-                        false => Answer::Refuse {
+                        true => Ruling::Approve { for_plan: false },
+                        false => Ruling::Refuse {
                             reason: "no".into(),
                         },
                     },

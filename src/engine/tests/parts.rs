@@ -7,15 +7,15 @@ use crate::core::sets::Sets;
 use crate::{
     located::Root,
     model::{InvariantId, Layer},
-    rules::normalise::Keyed,
+    rules::normalise::KeyedInvariant,
 };
 
-fn rules(count: u64) -> Vec<Arc<Keyed>> {
+fn rules(count: u64) -> Vec<Arc<KeyedInvariant>> {
     let rule = |n: u64| {
         let id = InvariantId(ulid::Ulid::from_parts(n, 1));
         let layer = Layer::Letter(LetterCheck::Untouched(format!("tests/t{n}.py")));
         let now = jiff::Timestamp::UNIX_EPOCH;
-        Keyed::new(Invariant::new(
+        KeyedInvariant::new(Invariant::new(
             id,
             Scope::Global,
             layer,

@@ -1,6 +1,9 @@
 //! The engine as a background task and over its socket.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::*;
 use crate::{
@@ -300,4 +303,39 @@ async fn the_configuration_is_read_again_and_a_broken_one_leaves_the_last_good_o
     assert_eq!(read(&mut heard).await, None);
     let snapshot = near.ask(TakeSnapshot {}).await.unwrap();
     assert_eq!((snapshot.restores, snapshot.config_fault), (false, None));
+}
+
+/// Nobody waits for a look at a tree but those who asked for it.
+#[test]
+fn a_look_at_a_tree_makes_nobody_else_wait() {
+    let mut w = World::new();
+    w.hook("s", HookEvent::SessionStart);
+    let (disk, root) = (
+        Arc::clone(w.engine.as_ref().unwrap().disk()),
+        w.root.clone(),
+    );
+    let host = host(&mut w);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let looks = HookCall::new("claude-code", "s", &root, HookEvent::Stopped { turn: true });
+    let waiting = disk.trees().hold(&root, || {
+        let (near, asked) = (host.handle(), looks.clone());
+        let waiting = runtime.spawn(async move { near.ask(asked).await });
+        // Answered while the tree is held; with the engine's own lock it would never be.
+        runtime.block_on(async {
+            let near = host.handle();
+            for _ in 0..50 {
+                near.ask(Ping {}).await.unwrap();
+                near.ask(PlanList {}).await.unwrap();
+                let edit = HookEvent::Attempt(w.attempt_on("src/a.rs"));
+                let edit = HookCall::new("claude-code", "other", &root, edit);
+                near.ask(edit).await.unwrap();
+            }
+        });
+        assert!(!waiting.is_finished(), "the look itself waits");
+        waiting
+    });
+    runtime.block_on(waiting).unwrap().unwrap();
 }

@@ -274,7 +274,7 @@ fn a_hook_that_waits_is_told_only_of_its_own_questions() {
     w.ask(AssentAnswer {
         id: first[0].to_string(),
         by: "ann".into(),
-        answer: Answer::Approve { for_plan: false },
+        answer: Ruling::Approve { for_plan: false },
     })
     .unwrap();
     let ids = [first, second.clone()].concat();

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 use super::*;
 use crate::{
     model::{EventKind, Layer, Violation},
-    requests::{Answer, PlanResume, TreeState},
+    requests::{PlanResume, Ruling, TreeState},
 };
 
 /// `src/**` may be edited, `tests/spec.py` is untouched, `*.log` is ignored by git.
@@ -434,7 +434,7 @@ fn an_assent_does_not_cover_what_a_later_command_does_to_the_file() {
     let answer = AssentAnswer {
         id: asked.waiting[0].to_string(),
         by: "a person".into(),
-        answer: Answer::Approve { for_plan: false },
+        answer: Ruling::Approve { for_plan: false },
     };
     w.ask(answer).unwrap();
     let allowed = w.hook("s", HookEvent::Attempt(attempt));

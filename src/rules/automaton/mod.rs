@@ -56,7 +56,7 @@ pub struct Witness(pub String);
 
 /// The answer to "is there a path that …".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum Search {
     /// There is: this one, the shortest.
     Found(Witness),
     /// There is none.
@@ -65,7 +65,7 @@ pub enum Answer {
     Undecided,
 }
 
-impl Answer {
+impl Search {
     /// Whether it is proven that there is none.
     pub fn is_none(&self) -> bool {
         *self == Self::None
@@ -362,9 +362,9 @@ mod tests {
             .map(|(s, (_, yes))| (&**s, *yes))
             .collect();
         match find(&terms) {
-            Answer::Found(Witness(path)) => Some(path),
-            Answer::None => None,
-            Answer::Undecided => panic!("undecided"),
+            Search::Found(Witness(path)) => Some(path),
+            Search::None => None,
+            Search::Undecided => panic!("undecided"),
         }
     }
 
@@ -429,7 +429,7 @@ mod tests {
         };
         assert_eq!(
             answer(&Surface::default()),
-            Answer::Undecided,
+            Search::Undecided,
             "the project might be ~/app/docs"
         );
         let placed = |root: &str| Surface {
@@ -437,10 +437,10 @@ mod tests {
             root: Some(root.into()),
             fold_case: false,
         };
-        assert_eq!(answer(&placed("/h/app")), Answer::None);
+        assert_eq!(answer(&placed("/h/app")), Search::None);
         assert_eq!(
             answer(&placed("/h/app/docs")),
-            Answer::Found(Witness("src/a".into()))
+            Search::Found(Witness("src/a".into()))
         );
     }
 
@@ -470,7 +470,7 @@ mod tests {
         let mut terms: Vec<Term<'_>> = sets.iter().map(|s| (&**s, true)).collect();
         let none = set(&edits(&["a/b"]));
         terms.push((&none, false));
-        assert_ne!(find(&terms), Answer::None);
+        assert_ne!(find(&terms), Search::None);
     }
 
     /// Patterns of all signs over a few letters.

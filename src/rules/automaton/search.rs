@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    Answer, PathSet, Space, Witness,
+    PathSet, Search, Space, Witness,
     table::{DEAD, FULL, NATURAL, Table},
 };
 
@@ -36,9 +36,9 @@ pub type Term<'a> = (&'a PathSet, bool);
 /// Whether there is a valid path that lies in each set of `terms` with `true` and in none with
 /// `false`: the shortest one, in letters that a person would choose. Paths inside the project come
 /// before those outside. Without terms every path fits.
-pub fn find(terms: &[Term<'_>]) -> Answer {
+pub fn find(terms: &[Term<'_>]) -> Search {
     if terms.iter().any(|(set, _)| set.unknown) {
-        return Answer::Undecided;
+        return Search::Undecided;
     }
     // Most questions need no search: two sets that must both match exclude each other by the
     // beginnings of their patterns. A path must match the patterns of a `no_edits_outside` that
@@ -51,7 +51,7 @@ pub fn find(terms: &[Term<'_>]) -> Answer {
     // A set with relative patterns only allows nothing outside the project.
     let no_outside = edits().any(|(set, _)| set.outside.tables.is_empty() && !set.outside.vague);
     if apart && no_outside {
-        return Answer::None;
+        return Search::None;
     }
     let vague = |space| terms.iter().any(|(set, _)| set.side(space).vague);
     let mut open = false;
@@ -60,7 +60,7 @@ pub fn find(terms: &[Term<'_>]) -> Answer {
             continue;
         }
         match search(terms, space, Bound::Least) {
-            Ok(Some(path)) => return Answer::Found(Witness(path)),
+            Ok(Some(path)) => return Search::Found(Witness(path)),
             Err(TooLarge) => open = true,
             // Nothing is certain to be there. Only when nothing might be there either is it
             // proven that nothing is.
@@ -71,9 +71,9 @@ pub fn find(terms: &[Term<'_>]) -> Answer {
         }
     }
     if open {
-        Answer::Undecided
+        Search::Undecided
     } else {
-        Answer::None
+        Search::None
     }
 }
 

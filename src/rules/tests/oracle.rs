@@ -165,7 +165,7 @@ proptest! {
             let sets: Vec<_> = kept.iter().map(|m| crate::automaton::PathSet::of(checks[*m], &Surface::default())).collect();
             let terms: Vec<_> = sets.iter().map(|s| (&**s, true)).collect();
             match crate::automaton::find(&terms) {
-                crate::automaton::Answer::Found(w) => {
+                crate::automaton::Search::Found(w) => {
                     let outside = w.0.starts_with('/');
                     prop_assert!(outside || kept.iter().all(|m| allows(checks[*m], &w.0)));
                 }

@@ -12,6 +12,7 @@ mod alarm;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_alarm.rs"]
 mod alarm;
+mod files;
 mod restore;
 mod snapshot;
 
@@ -124,6 +125,14 @@ impl Trees {
             trees: Mutex::default(),
             stays: AtomicBool::new(false),
         }
+    }
+
+    /// Keeps a tree from being looked at while `run` runs, as a look at it would.
+    #[cfg(test)]
+    pub(crate) fn hold<T>(&self, root: &Path, run: impl FnOnce() -> T) -> T {
+        let tree = self.tree(root).unwrap();
+        let _held = lock(&tree.inner);
+        run()
     }
 
     /// Says that the process stays: trees are watched from then on, and not only looked at.

@@ -7,10 +7,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{
-    snapshot::{Snapshot, open},
-    write_private,
-};
+use super::{files::open, snapshot::Snapshot, write_private};
 use crate::{facts::Hash, model::hex};
 
 /// Larger files are not copied, in bytes: copies are made while a session starts.
